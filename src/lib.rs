@@ -1,0 +1,11 @@
+//! A circuit breaker for HTTP clients built on `reqwest` and `reqwest-middleware`: one upstream, one verdict.
+
+mod error;
+mod key;
+mod state;
+mod verdict;
+
+pub use error::CircuitOpenError;
+pub use key::CircuitKey;
+pub use state::{RejectReason, State, TransitionReason};
+pub use verdict::{FailureKind, Verdict};
