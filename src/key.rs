@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Key of one circuit breaker.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CircuitKey;
 
 impl fmt::Display for CircuitKey {

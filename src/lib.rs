@@ -1,11 +1,16 @@
 //! A circuit breaker for HTTP clients built on `reqwest` and `reqwest-middleware`: one upstream, one verdict.
 
+mod breaker;
 mod error;
 mod key;
+mod observe;
 mod state;
+mod sync;
 mod verdict;
 
+pub use breaker::*;
 pub use error::CircuitOpenError;
-pub use key::CircuitKey;
+pub use key::*;
+pub use observe::*;
 pub use state::{RejectReason, State, TransitionReason};
 pub use verdict::{FailureKind, Verdict};

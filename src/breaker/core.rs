@@ -1,0 +1,246 @@
+//! The concurrent shell around the state machine.
+//!
+//! The machine sits behind a lock; one word beside it tells what the healthy path needs to know. A closed breaker admits
+//! by reading that word, and a success that would change nothing but a total is counted without the lock: neither locks,
+//! allocates or reads the clock. Everything else locks for some nanoseconds, and tells the listeners after unlocking.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::clock::Tick;
+use super::config::CircuitBreakerConfig;
+use super::machine::{Admission, Machine, Rejection, Role, Settlement, Ticket};
+use super::permit::Permit;
+use super::site::Site;
+use super::stripes::{Counters, Lease};
+use crate::error::CircuitOpenError;
+use crate::key::CircuitKey;
+use crate::observe::Event;
+use crate::observe::event::{ProbeFinished, Rejected, Step};
+use crate::state::State;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
+use crate::verdict::Verdict;
+
+/// State of one breaker.
+pub(super) struct Core {
+    word: AtomicU64,
+    pub(super) counters: Counters,
+    machine: Mutex<Machine>,
+    pub(super) key: CircuitKey,
+    pub(super) config: Arc<CircuitBreakerConfig>,
+    pub(super) site: Arc<Site>,
+    /// Whether a closed admission has to read the clock.
+    pub(super) times_calls: bool,
+}
+
+/// Generation, quietness and state in one word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word(u64);
+
+impl Word {
+    const STATE: u64 = 0b0111;
+    const QUIET: u64 = 0b1000;
+    const GENERATION_SHIFT: u32 = 4;
+
+    fn of(machine: &Machine) -> Self {
+        let state = match machine.state() {
+            State::Closed => 0,
+            State::Open => 1,
+            State::HalfOpen => 2,
+            State::ForcedOpen => 3,
+            State::Disabled => 4,
+        };
+        let quiet = if machine.is_quiet() { Self::QUIET } else { 0 };
+        Self(machine.generation() << Self::GENERATION_SHIFT | quiet | state)
+    }
+
+    #[inline]
+    fn is_closed(self) -> bool {
+        self.0 & Self::STATE == 0
+    }
+
+    /// Whether a success of that generation changes nothing but a total.
+    #[inline]
+    fn is_quiet_in(self, generation: u64) -> bool {
+        self.0 == generation << Self::GENERATION_SHIFT | Self::QUIET
+    }
+
+    fn state(self) -> State {
+        match self.0 & Self::STATE {
+            0 => State::Closed,
+            1 => State::Open,
+            2 => State::HalfOpen,
+            3 => State::ForcedOpen,
+            _ => State::Disabled,
+        }
+    }
+
+    #[inline]
+    fn generation(self) -> u64 {
+        self.0 >> Self::GENERATION_SHIFT
+    }
+}
+
+impl Core {
+    pub(super) fn new(key: CircuitKey, config: Arc<CircuitBreakerConfig>, site: Arc<Site>, jitter_seed: u64) -> Self {
+        let machine = Machine::new(&config, jitter_seed);
+        Self {
+            word: AtomicU64::new(Word::of(&machine).0),
+            counters: Counters::default(),
+            machine: Mutex::new(machine),
+            times_calls: config.times_calls(),
+            key,
+            config,
+            site,
+        }
+    }
+
+    #[inline]
+    fn word(&self) -> Word {
+        Word(self.word.load(Ordering::Acquire))
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.word().state()
+    }
+
+    /// The ticket of a call that a closed breaker admits.
+    #[inline]
+    pub(super) fn admit_closed(&self) -> Option<Ticket> {
+        let word = self.word();
+        let ticket = Ticket { generation: word.generation(), role: Role::Call };
+        word.is_closed().then_some(ticket)
+    }
+
+    /// Counts a success if it would change nothing but a total.
+    #[inline]
+    pub(super) fn count_quiet_success(&self, ticket: Ticket, counters: &Counters) -> bool {
+        let quiet = ticket.role == Role::Call && self.word().is_quiet_in(ticket.generation);
+        if quiet {
+            counters.count_success();
+        }
+        quiet
+    }
+
+    /// Asks the machine, and tells what came of it. `lease` counts the start under the lock, so that no probe is in
+    /// flight that never started.
+    #[cold]
+    pub(super) fn admit(
+        &self,
+        patience: Option<Duration>,
+        lease: impl FnOnce() -> Lease,
+    ) -> Result<Permit, CircuitOpenError> {
+        let now = self.site.now();
+        let (permit, spared, step) = self.locked(|machine| {
+            let Admission { decision, spared, step } = machine.admit(&self.config, now, patience);
+            (decision.map(|ticket| Permit::new(lease(), ticket, now)), spared, step)
+        });
+        // From here on a panic drops the permit, and with it the slot.
+        self.publish(Settlement { probe: None, step });
+        if let Some(rejection) = spared {
+            self.publish_rejection(self.error(rejection));
+        }
+        permit.map_err(|rejection| {
+            let error = self.error(rejection);
+            self.publish_rejection(error.clone());
+            error
+        })
+    }
+
+    /// Gives the machine a verdict, and tells what came of it.
+    pub(super) fn settle(
+        &self,
+        ticket: Ticket,
+        verdict: Verdict,
+        retry_after: Option<Duration>,
+        admitted: Tick,
+        now: Tick,
+    ) {
+        let elapsed = now.since(admitted);
+        let settlement =
+            self.locked(|machine| machine.settle(&self.config, ticket, verdict, retry_after, elapsed, now));
+        self.publish(settlement);
+    }
+
+    /// Gives a probe's slot back. Tells nobody.
+    pub(super) fn release(&self, ticket: Ticket) {
+        self.locked(|machine| machine.release(ticket));
+    }
+
+    /// Changes the machine by hand, and tells what came of it.
+    pub(super) fn by_hand(&self, change: impl FnOnce(&mut Machine, Tick) -> Option<Arc<Step>>) {
+        let now = self.site.now();
+        let step = self.locked(|machine| change(machine, now));
+        self.publish(Settlement { probe: None, step });
+    }
+
+    /// The rejection that a call would get now. Changes nothing.
+    pub(super) fn peek(&self) -> Option<CircuitOpenError> {
+        if self.config.report_only || self.state() == State::Closed {
+            return None;
+        }
+        let now = self.site.now();
+        let rejection = self.read().rejection(now);
+        rejection.map(|rejection| self.error(rejection))
+    }
+
+    /// Counts and tells a rejection that somebody else made of a [`peek`](Self::peek).
+    pub(super) fn count_rejection(&self, error: &CircuitOpenError) {
+        self.locked(Machine::count_rejection);
+        self.publish_rejection(error.clone());
+    }
+
+    /// Reads the machine.
+    pub(super) fn read(&self) -> MutexGuard<'_, Machine> {
+        lock(&self.machine)
+    }
+
+    /// Changes the machine under its lock, and the word with it.
+    fn locked<T>(&self, change: impl FnOnce(&mut Machine) -> T) -> T {
+        let mut machine = lock(&self.machine);
+        let result = change(&mut machine);
+        let word = Word::of(&machine);
+        if self.word() != word {
+            self.word.store(word.0, Ordering::Release);
+        }
+        result
+    }
+
+    fn publish(&self, settlement: Settlement) {
+        if let Some(verdict) = settlement.probe {
+            let finished = ProbeFinished {
+                subject: self.site.subject(&self.key),
+                verdict,
+            };
+            self.site.publish(&Event::ProbeFinished(finished));
+        }
+        if let Some(step) = settlement.step {
+            self.site.publish_step(&self.key, step);
+        }
+    }
+
+    fn publish_rejection(&self, rejection: CircuitOpenError) {
+        let enforced = !self.config.report_only;
+        self.site.publish(&Event::Rejected(Rejected { rejection, enforced }));
+    }
+
+    fn error(&self, rejection: Rejection) -> CircuitOpenError {
+        CircuitOpenError {
+            registry: Arc::clone(self.site.registry()),
+            key: self.key.clone(),
+            reason: rejection.reason,
+            retry_after: rejection.retry_after,
+            last_failure: rejection.last_failure,
+        }
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core")
+            .field("key", &self.key)
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}

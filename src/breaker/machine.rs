@@ -1,0 +1,451 @@
+//! The state machine, pure: time is an argument, a verdict is a value, and nothing here locks, waits or calls out.
+//!
+//! What makes it right is the *generation*. It rises by one with every transition and never otherwise, and every call
+//! carries the one it was admitted in. A verdict from another generation is late: it is counted as such and changes
+//! nothing else. So no answer from before an outage can close a breaker, no failure from before can extend one, and only
+//! the probe of the present half-open phase decides.
+
+mod half_open;
+mod tally;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) use self::tally::MachineTotals;
+
+use self::half_open::HalfOpen;
+use super::clock::Tick;
+use super::config::CircuitBreakerConfig;
+use super::config::trip_policy::Rule;
+use super::recovery::Jitter;
+use super::window::Window;
+use crate::observe::event::Step;
+use crate::observe::{HalfOpenSnapshot, WindowSnapshot};
+use crate::state::{RejectReason, State, TransitionReason};
+use crate::verdict::{FailureKind, Verdict};
+
+/// How many transitions a snapshot shows.
+const HISTORY: usize = 8;
+
+/// One breaker's state and counts.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    phase: Phase,
+    generation: u64,
+    consecutive_failures: u32,
+    windows: Box<[Window]>,
+    opened_at: Tick,
+    opened_in_a_row: u32,
+    rejected_since_opened: u64,
+    last_failure: Option<FailureKind>,
+    jitter: Jitter,
+    totals: MachineTotals,
+    history: VecDeque<Arc<Step>>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Closed,
+    Open { until: Tick },
+    HalfOpen(HalfOpen),
+    ForcedOpen,
+    Disabled,
+}
+
+/// What an admitted call carries: the generation of its admission, and the part it plays in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) generation: u64,
+    pub(crate) role: Role,
+}
+
+/// The part a call plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// An ordinary call of a closed or disabled breaker.
+    Call,
+    /// The holder of a probe slot.
+    Probe(u64),
+    /// A call that only `report_only` let through. Its verdict is late from the start.
+    Shadow,
+}
+
+/// Why a call may not go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rejection {
+    pub(crate) reason: RejectReason,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) last_failure: Option<FailureKind>,
+}
+
+/// The answer to one call.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    pub(crate) decision: Result<Ticket, Rejection>,
+    /// The rejection that `report_only` spared an admitted call.
+    pub(crate) spared: Option<Rejection>,
+    pub(crate) step: Option<Arc<Step>>,
+}
+
+/// What a verdict did.
+#[derive(Debug, Default)]
+pub(crate) struct Settlement {
+    /// The verdict of a probe that counted.
+    pub(crate) probe: Option<Verdict>,
+    pub(crate) step: Option<Arc<Step>>,
+}
+
+impl Machine {
+    pub(crate) fn new(config: &CircuitBreakerConfig, jitter_seed: u64) -> Self {
+        let windows = config.rules().iter().filter_map(|rule| match rule {
+            Rule::Rate(rate) => Some(Window::new(*rate)),
+            Rule::Consecutive(_) => None,
+        });
+        Self {
+            phase: Phase::Closed,
+            generation: 0,
+            consecutive_failures: 0,
+            windows: windows.collect(),
+            opened_at: Tick::ZERO,
+            opened_in_a_row: 0,
+            rejected_since_opened: 0,
+            last_failure: None,
+            jitter: Jitter::new(jitter_seed),
+            totals: MachineTotals::default(),
+            history: VecDeque::new(),
+        }
+    }
+
+    // --- a call comes --------------------------------------------------------------------------------------------
+
+    /// Decides about one call. `patience` is how long the call itself may take, if it said so.
+    pub(crate) fn admit(&mut self, config: &CircuitBreakerConfig, now: Tick, patience: Option<Duration>) -> Admission {
+        if let Some(rejection) = self.rejection(now) {
+            self.count_rejection();
+            // Nobody is rejected under `report_only`; the call then plays no part in any generation.
+            return if config.report_only {
+                Admission {
+                    decision: Ok(self.ticket(Role::Shadow)),
+                    spared: Some(rejection),
+                    step: None,
+                }
+            } else {
+                Admission {
+                    decision: Err(rejection),
+                    spared: None,
+                    step: None,
+                }
+            };
+        }
+        let step = matches!(self.phase, Phase::Open { .. }).then(|| {
+            let half_open = Phase::HalfOpen(HalfOpen::new(config.half_open_max_calls));
+            self.enter(half_open, TransitionReason::RecoveryDue, now)
+        });
+        let role = match &mut self.phase {
+            Phase::HalfOpen(phase) => {
+                let allowed = config.probe_timeout.max(patience.unwrap_or_default());
+                Role::Probe(phase.take_slot(now, now.after(allowed)))
+            }
+            _ => Role::Call,
+        };
+        Admission {
+            decision: Ok(self.ticket(role)),
+            spared: None,
+            step,
+        }
+    }
+
+    /// Why a call would be rejected now; `None` if it would be admitted. Changes nothing.
+    pub(crate) fn rejection(&self, now: Tick) -> Option<Rejection> {
+        let (reason, retry_after) = match &self.phase {
+            Phase::Open { until } if now < *until => (RejectReason::Open, Some(until.since(now))),
+            Phase::HalfOpen(phase) if !phase.has_slot(now) => (RejectReason::ProbeInFlight, None),
+            Phase::ForcedOpen => (RejectReason::ForcedOpen, None),
+            Phase::Closed | Phase::Disabled | Phase::Open { .. } | Phase::HalfOpen(_) => return None,
+        };
+        Some(Rejection {
+            reason,
+            retry_after,
+            last_failure: self.last_failure,
+        })
+    }
+
+    pub(crate) fn count_rejection(&mut self) {
+        self.totals.rejected += 1;
+        self.rejected_since_opened += 1;
+    }
+
+    fn ticket(&self, role: Role) -> Ticket {
+        Ticket {
+            generation: self.generation,
+            role,
+        }
+    }
+
+    // --- a call ends ---------------------------------------------------------------------------------------------
+
+    /// Takes a verdict. `elapsed` is the time since the admission, `retry_after` the upstream's own wish.
+    pub(crate) fn settle(
+        &mut self,
+        config: &CircuitBreakerConfig,
+        ticket: Ticket,
+        verdict: Verdict,
+        retry_after: Option<Duration>,
+        elapsed: Duration,
+        now: Tick,
+    ) -> Settlement {
+        if !self.is_current(ticket) {
+            self.totals.late += 1;
+            return Settlement::default();
+        }
+        if let Role::Probe(_) = ticket.role {
+            return self.settle_probe(config, ticket, verdict, retry_after, elapsed, now);
+        }
+        self.totals.count(verdict);
+        let tripped = matches!(self.phase, Phase::Closed) && self.trips(config, verdict, elapsed, now);
+        let step = tripped.then(|| self.open(config, TransitionReason::Tripped, retry_after, now));
+        Settlement { probe: None, step }
+    }
+
+    /// Gives a dropped call's slot back. That is all a dropped call does.
+    pub(crate) fn release(&mut self, ticket: Ticket) {
+        if self.is_current(ticket) {
+            self.free_slot(ticket);
+        }
+    }
+
+    /// Whether a ticket still has a say: its generation is the present one, and a probe's slot is still its own.
+    fn is_current(&self, ticket: Ticket) -> bool {
+        ticket.generation == self.generation
+            && match (ticket.role, &self.phase) {
+                (Role::Call, _) => true,
+                (Role::Probe(id), Phase::HalfOpen(phase)) => phase.holds(id),
+                (Role::Probe(_) | Role::Shadow, _) => false,
+            }
+    }
+
+    fn free_slot(&mut self, ticket: Ticket) {
+        if let (Role::Probe(id), Phase::HalfOpen(phase)) = (ticket.role, &mut self.phase) {
+            phase.free_slot(id);
+        }
+    }
+
+    fn settle_probe(
+        &mut self,
+        config: &CircuitBreakerConfig,
+        ticket: Ticket,
+        verdict: Verdict,
+        retry_after: Option<Duration>,
+        elapsed: Duration,
+        now: Tick,
+    ) -> Settlement {
+        let too_slow = config.slower_than().is_some_and(|limit| elapsed > limit);
+        let verdict = match verdict {
+            Verdict::Success if too_slow => Verdict::Failure(FailureKind::Slow),
+            verdict => verdict,
+        };
+        self.free_slot(ticket);
+        self.totals.count(verdict);
+        self.count_in_a_row(verdict);
+        let Phase::HalfOpen(phase) = &mut self.phase else {
+            return Settlement::default();
+        };
+        phase.count(verdict);
+        let step = if phase.failures() > config.half_open_tolerated_failures {
+            Some(self.open(config, TransitionReason::ProbesFailed, retry_after, now))
+        } else if phase.successes() >= config.half_open_successes {
+            Some(self.close(TransitionReason::ProbesSucceeded, now))
+        } else {
+            None
+        };
+        Settlement {
+            probe: Some(verdict),
+            step,
+        }
+    }
+
+    /// Counts a verdict of the closed state and returns `true` if any policy's limit is reached with it.
+    fn trips(&mut self, config: &CircuitBreakerConfig, verdict: Verdict, elapsed: Duration, now: Tick) -> bool {
+        let failed = match verdict {
+            Verdict::Ignored => return false,
+            Verdict::Success => false,
+            Verdict::Failure(_) => true,
+        };
+        self.count_in_a_row(verdict);
+        let mut reached = config.rules().iter().any(|rule| match rule {
+            Rule::Consecutive(n) => self.consecutive_failures >= *n,
+            Rule::Rate(_) => false,
+        });
+        // No short cut: every window counts every verdict.
+        for window in &mut self.windows {
+            reached |= window.record(now, failed, elapsed);
+        }
+        reached
+    }
+
+    fn count_in_a_row(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Success => self.consecutive_failures = 0,
+            Verdict::Failure(kind) => {
+                self.consecutive_failures = self.consecutive_failures.saturating_add(1);
+                self.last_failure = Some(kind);
+            }
+            Verdict::Ignored => {}
+        }
+    }
+
+    // --- by hand -------------------------------------------------------------------------------------------------
+
+    pub(crate) fn force_open(&mut self, now: Tick) -> Option<Arc<Step>> {
+        (!matches!(self.phase, Phase::ForcedOpen)).then(|| self.enter(Phase::ForcedOpen, TransitionReason::Manual, now))
+    }
+
+    pub(crate) fn disable(&mut self, now: Tick) -> Option<Arc<Step>> {
+        (!matches!(self.phase, Phase::Disabled)).then(|| self.enter(Phase::Disabled, TransitionReason::Manual, now))
+    }
+
+    /// Always a transition, also from closed: whatever is in flight is fenced.
+    pub(crate) fn reset(&mut self, now: Tick) -> Arc<Step> {
+        self.close(TransitionReason::Manual, now)
+    }
+
+    /// Opens for a time, unless somebody took the breaker over by hand. Not counted by the backoff.
+    pub(crate) fn trip(&mut self, length: Duration, now: Tick) -> Option<Arc<Step>> {
+        let by_hand = matches!(self.phase, Phase::ForcedOpen | Phase::Disabled);
+        let open = Phase::Open {
+            until: now.after(length),
+        };
+        (!by_hand).then(|| self.enter(open, TransitionReason::Manual, now))
+    }
+
+    // --- transitions ---------------------------------------------------------------------------------------------
+
+    fn open(
+        &mut self,
+        config: &CircuitBreakerConfig,
+        reason: TransitionReason,
+        retry_after: Option<Duration>,
+        now: Tick,
+    ) -> Arc<Step> {
+        self.opened_in_a_row = self.opened_in_a_row.saturating_add(1);
+        let length = config
+            .recovery
+            .opening(self.opened_in_a_row, retry_after, &mut self.jitter);
+        self.enter(
+            Phase::Open {
+                until: now.after(length),
+            },
+            reason,
+            now,
+        )
+    }
+
+    /// Counts belong to a state: closed starts from nothing.
+    fn close(&mut self, reason: TransitionReason, now: Tick) -> Arc<Step> {
+        let step = self.enter(Phase::Closed, reason, now);
+        self.consecutive_failures = 0;
+        self.opened_in_a_row = 0;
+        for window in &mut self.windows {
+            window.clear();
+        }
+        step
+    }
+
+    /// The one place where the phase changes, and with it the generation.
+    fn enter(&mut self, phase: Phase, reason: TransitionReason, now: Tick) -> Arc<Step> {
+        let from = self.state();
+        let (open_for, rejected) = (self.open_for(now), self.rejected_since_opened);
+        self.phase = phase;
+        self.generation += 1;
+        let step = Arc::new(Step {
+            from,
+            to: self.state(),
+            generation: self.generation,
+            reason,
+            consecutive_failures: self.consecutive_failures,
+            windows: self.windows(now),
+            open_for,
+            rejected: if open_for.is_some() { rejected } else { 0 },
+            last_failure: self.last_failure,
+            at: now.since(Tick::ZERO),
+        });
+        if matches!(self.phase, Phase::Open { .. } | Phase::ForcedOpen) {
+            self.opened_at = now;
+            self.rejected_since_opened = 0;
+        }
+        if self.history.len() == HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(Arc::clone(&step));
+        step
+    }
+
+    // --- reading -------------------------------------------------------------------------------------------------
+
+    pub(crate) fn state(&self) -> State {
+        match self.phase {
+            Phase::Closed => State::Closed,
+            Phase::Open { .. } => State::Open,
+            Phase::HalfOpen(_) => State::HalfOpen,
+            Phase::ForcedOpen => State::ForcedOpen,
+            Phase::Disabled => State::Disabled,
+        }
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(crate) fn consecutive_failures(&self) -> u32 {
+        self.consecutive_failures
+    }
+
+    /// Whether a success of a closed breaker would change nothing but a total.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.consecutive_failures == 0 && self.windows.is_empty()
+    }
+
+    pub(crate) fn windows(&self, now: Tick) -> Vec<WindowSnapshot> {
+        self.windows.iter().map(|window| window.snapshot(now)).collect()
+    }
+
+    pub(crate) fn half_open(&self) -> Option<HalfOpenSnapshot> {
+        if let Phase::HalfOpen(phase) = &self.phase {
+            Some(phase.snapshot())
+        } else {
+            None
+        }
+    }
+
+    /// Time since the last opening, while traffic is still held back.
+    pub(crate) fn open_for(&self, now: Tick) -> Option<Duration> {
+        let held_back = matches!(self.phase, Phase::Open { .. } | Phase::HalfOpen(_) | Phase::ForcedOpen);
+        held_back.then(|| now.since(self.opened_at))
+    }
+
+    /// Time to the next probe while open: zero if it is due.
+    pub(crate) fn time_to_probe(&self, now: Tick) -> Option<Duration> {
+        if let Phase::Open { until } = &self.phase {
+            Some(until.since(now))
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn last_failure(&self) -> Option<FailureKind> {
+        self.last_failure
+    }
+
+    pub(crate) fn opened_in_a_row(&self) -> u32 {
+        self.opened_in_a_row
+    }
+
+    pub(crate) fn totals(&self) -> &MachineTotals {
+        &self.totals
+    }
+
+    pub(crate) fn history(&self) -> impl Iterator<Item = &Arc<Step>> {
+        self.history.iter()
+    }
+}

@@ -1,0 +1,86 @@
+//! What all breakers of one registry share: its name, its clock, and who hears of them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use super::clock::{Clock, Tick};
+use crate::key::CircuitKey;
+use crate::observe::Event;
+use crate::observe::event::{Step, Subject, Transition};
+use crate::observe::listener::Listeners;
+use crate::state::State;
+use crate::sync::{AtomicBool, Ordering};
+
+/// Surroundings of the breakers of one registry.
+pub(crate) struct Site {
+    registry: Arc<str>,
+    listeners: Listeners,
+    clock: Box<dyn Clock>,
+    start: Instant,
+    ever_opened: AtomicBool,
+}
+
+impl Site {
+    pub(crate) fn new(registry: Arc<str>, listeners: Listeners, clock: Box<dyn Clock>) -> Self {
+        let start = clock.now();
+        Self {
+            registry,
+            listeners,
+            clock,
+            start,
+            ever_opened: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn registry(&self) -> &Arc<str> {
+        &self.registry
+    }
+
+    /// Reads the clock, which is foreign code: never under a lock.
+    pub(crate) fn now(&self) -> Tick {
+        Tick::between(self.start, self.clock.now())
+    }
+
+    pub(crate) fn wall(&self) -> SystemTime {
+        self.clock.wall()
+    }
+
+    /// Whether any breaker of the registry ever opened.
+    pub(crate) fn ever_opened(&self) -> bool {
+        self.ever_opened.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn subject(&self, key: &CircuitKey) -> Subject {
+        Subject {
+            registry: Arc::clone(&self.registry),
+            key: key.clone(),
+        }
+    }
+
+    /// Tells everybody. Never under a lock: listeners are foreign code.
+    pub(crate) fn publish(&self, event: &Event) {
+        self.listeners.publish(event);
+    }
+
+    pub(crate) fn publish_step(&self, key: &CircuitKey, step: Arc<Step>) {
+        if step.to == State::Open {
+            self.ever_opened.store(true, Ordering::Relaxed);
+        }
+        let transition = Transition {
+            subject: self.subject(key),
+            step,
+            at: self.wall(),
+        };
+        self.publish(&Event::Transition(transition));
+    }
+}
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site")
+            .field("registry", &self.registry)
+            .field("listeners", &self.listeners)
+            .finish()
+    }
+}

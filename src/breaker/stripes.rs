@@ -1,0 +1,148 @@
+//! The counters of the healthy path, one set per thread once threads fight over them.
+//!
+//! A permit owns a reference to its breaker, and every call counts its start and its end: on a single set of words two
+//! cores would spend more time passing the cache line to and fro than doing anything else. So a breaker begins with one
+//! set, and gets one per thread, each with a reference count of its own, at the first sign of a fight. A breaker that
+//! only one thread uses at a time stays small.
+
+use std::sync::OnceLock;
+
+use super::core::Core;
+use crate::sync::{Arc, AtomicU64, Ordering};
+
+/// How many sets a breaker gets: enough for a few cores, small enough for ten thousand breakers.
+const STRIPES: usize = 8;
+
+/// One set of counters. A reader that reads every `success` and `cancelled` before any `started` never finds more calls
+/// ended than started: an end is published with `Release`, after its start.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    started: AtomicU64,
+    success: AtomicU64,
+    cancelled: AtomicU64,
+}
+
+impl Counters {
+    #[inline]
+    pub(super) fn count_success(&self) {
+        self.success.fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn count_cancelled(&self) {
+        self.cancelled.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Counters of some of the threads. Two hot parts never share a cache line of 64 bytes: what the allocator puts between
+/// them, and the padding, keep them further apart.
+#[derive(Debug)]
+pub(super) struct Stripe {
+    core: Arc<Core>,
+    counters: Counters,
+    _padding: [u64; 6],
+}
+
+/// What a permit holds: the breaker, kept alive, and the counters its end goes to.
+#[derive(Debug)]
+pub(super) enum Lease {
+    Home(Arc<Core>),
+    Stripe(Arc<Stripe>),
+}
+
+impl Lease {
+    #[inline]
+    pub(super) fn core(&self) -> &Arc<Core> {
+        match self {
+            Self::Home(core) => core,
+            Self::Stripe(stripe) => &stripe.core,
+        }
+    }
+
+    #[inline]
+    pub(super) fn counters(&self) -> &Counters {
+        match self {
+            Self::Home(core) => &core.counters,
+            Self::Stripe(stripe) => &stripe.counters,
+        }
+    }
+}
+
+/// The sets of one breaker beyond the first.
+#[derive(Debug, Default)]
+pub(super) struct Stripes(OnceLock<Box<[Arc<Stripe>]>>);
+
+/// Sums over all sets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    pub(super) started: u64,
+    pub(super) success: u64,
+    pub(super) cancelled: u64,
+}
+
+impl Stripes {
+    /// Counts a start and returns the lease for it.
+    #[inline]
+    pub(super) fn lease(&self, core: &Arc<Core>) -> Lease {
+        if let Some(stripes) = self.0.get() {
+            let stripe = &stripes[thread_number() % STRIPES];
+            stripe.counters.started.fetch_add(1, Ordering::Relaxed);
+            return Lease::Stripe(Arc::clone(stripe));
+        }
+        let started = &core.counters.started;
+        let seen = started.load(Ordering::Relaxed);
+        if started
+            .compare_exchange(seen, seen + 1, Ordering::Relaxed, Ordering::Relaxed)
+            .is_err()
+        {
+            self.spread(core);
+            started.fetch_add(1, Ordering::Relaxed);
+        }
+        Lease::Home(Arc::clone(core))
+    }
+
+    #[cold]
+    fn spread(&self, core: &Arc<Core>) {
+        self.0.get_or_init(|| {
+            let stripe = || Stripe {
+                core: Arc::clone(core),
+                counters: Counters::default(),
+                _padding: [0; 6],
+            };
+            (0..STRIPES).map(|_| Arc::new(stripe())).collect()
+        });
+    }
+
+    /// Whether any permit is alive.
+    pub(super) fn in_use(&self, core: &Arc<Core>) -> bool {
+        let stripes = self.0.get().map_or(&[][..], |stripes| stripes);
+        // The handle holds the core, and so does every stripe.
+        Arc::strong_count(core) > 1 + stripes.len() || stripes.iter().any(|stripe| Arc::strong_count(stripe) > 1)
+    }
+
+    /// Sums such that no more calls ended than started. What ended elsewhere has to be read before.
+    pub(super) fn sums(&self, core: &Core) -> Sums {
+        let sets = || {
+            let stripes = self.0.get().into_iter().flatten();
+            std::iter::once(&core.counters).chain(stripes.map(|stripe| &stripe.counters))
+        };
+        let success = sets().map(|set| set.success.load(Ordering::Acquire)).sum();
+        let cancelled = sets().map(|set| set.cancelled.load(Ordering::Acquire)).sum();
+        let started = sets().map(|set| set.started.load(Ordering::Acquire)).sum();
+        Sums {
+            started,
+            success,
+            cancelled,
+        }
+    }
+}
+
+#[inline]
+fn thread_number() -> usize {
+    use std::sync::atomic::AtomicUsize;
+
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    NUMBER.with(|number| *number)
+}

@@ -1,0 +1,313 @@
+//! What happened, pushed to listeners.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::snapshot::WindowSnapshot;
+use crate::error::CircuitOpenError;
+use crate::key::CircuitKey;
+use crate::state::{RejectReason, State, TransitionReason};
+use crate::verdict::{FailureKind, Verdict};
+
+/// Something that happened to a breaker or its registry.
+///
+/// Each is delivered after every lock is released, in the thread that made it. Two threads may deliver out of order: the
+/// [generation](Transition::generation) orders transitions of one key.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A breaker changed its state.
+    Transition(Transition),
+    /// A call was rejected, or would have been under `report_only`.
+    Rejected(Rejected),
+    /// A probe ended with a verdict that counted.
+    ProbeFinished(ProbeFinished),
+    /// A breaker left the registry.
+    Evicted(Evicted),
+    /// The registry is full and nothing may go. At most one event per second.
+    Overflowed(Overflowed),
+    /// A second attempt of one request was seen. Once per registry.
+    Misplaced(Misplaced),
+    /// The keys seem to have an id in them. Once per registry.
+    KeysGrow(KeysGrow),
+}
+
+impl Event {
+    /// Returns the name of the registry.
+    pub fn registry(&self) -> &str {
+        match self {
+            Self::Transition(event) => event.registry(),
+            Self::Rejected(event) => event.registry(),
+            Self::ProbeFinished(event) => event.registry(),
+            Self::Evicted(event) => event.registry(),
+            Self::Overflowed(event) => event.registry(),
+            Self::Misplaced(event) => event.registry(),
+            Self::KeysGrow(event) => event.registry(),
+        }
+    }
+
+    /// Returns the key concerned.
+    pub fn key(&self) -> &CircuitKey {
+        match self {
+            Self::Transition(event) => event.key(),
+            Self::Rejected(event) => event.key(),
+            Self::ProbeFinished(event) => event.key(),
+            Self::Evicted(event) => event.key(),
+            Self::Overflowed(event) => event.key(),
+            Self::Misplaced(event) => event.key(),
+            Self::KeysGrow(event) => event.key(),
+        }
+    }
+}
+
+/// Which breaker an event is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) registry: Arc<str>,
+    pub(crate) key: CircuitKey,
+}
+
+macro_rules! subject_accessors {
+    () => {
+        /// Returns the name of the registry.
+        pub fn registry(&self) -> &str {
+            &self.subject.registry
+        }
+
+        /// Returns the key concerned.
+        pub fn key(&self) -> &CircuitKey {
+            &self.subject.key
+        }
+    };
+}
+
+/// A breaker changed its state. The numbers are those from *before* the move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transition {
+    pub(crate) subject: Subject,
+    pub(crate) step: Arc<Step>,
+    pub(crate) at: SystemTime,
+}
+
+/// The part of a transition that the state machine knows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) from: State,
+    pub(crate) to: State,
+    pub(crate) generation: u64,
+    pub(crate) reason: TransitionReason,
+    pub(crate) consecutive_failures: u32,
+    pub(crate) windows: Vec<WindowSnapshot>,
+    pub(crate) open_for: Option<Duration>,
+    pub(crate) rejected: u64,
+    pub(crate) last_failure: Option<FailureKind>,
+    /// Since the registry began.
+    pub(crate) at: Duration,
+}
+
+impl Transition {
+    subject_accessors!();
+
+    /// Returns the state before.
+    pub fn from(&self) -> State {
+        self.step.from
+    }
+
+    /// Returns the state after. Equal to the one before only for a reset of a closed or a trip of an open breaker.
+    pub fn to(&self) -> State {
+        self.step.to
+    }
+
+    /// Returns the number of this transition: 1 for the breaker's first, one more for each.
+    pub fn generation(&self) -> u64 {
+        self.step.generation
+    }
+
+    /// Returns the reason.
+    pub fn reason(&self) -> TransitionReason {
+        self.step.reason
+    }
+
+    /// Returns the length of the run of failures, the one that tripped included.
+    pub fn consecutive_failures(&self) -> u32 {
+        self.step.consecutive_failures
+    }
+
+    /// Returns the windows of the rate policies, the verdict that tripped included.
+    pub fn windows(&self) -> &[WindowSnapshot] {
+        &self.step.windows
+    }
+
+    /// Returns the time since the breaker opened, if it was open, half-open or forced open before.
+    pub fn open_for(&self) -> Option<Duration> {
+        self.step.open_for
+    }
+
+    /// Returns the number of calls rejected since the breaker opened.
+    pub fn rejected(&self) -> u64 {
+        self.step.rejected
+    }
+
+    /// Returns the kind of the last failure that was counted.
+    pub fn last_failure(&self) -> Option<FailureKind> {
+        self.step.last_failure
+    }
+
+    /// Returns the wall-clock time of the transition.
+    pub fn at(&self) -> SystemTime {
+        self.at
+    }
+}
+
+/// A call was rejected, or would have been.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rejected {
+    pub(crate) rejection: CircuitOpenError,
+    pub(crate) enforced: bool,
+}
+
+impl Rejected {
+    /// Returns the name of the registry.
+    pub fn registry(&self) -> &str {
+        self.rejection.registry()
+    }
+
+    /// Returns the key concerned.
+    pub fn key(&self) -> &CircuitKey {
+        self.rejection.key()
+    }
+
+    /// Returns the reason.
+    pub fn reason(&self) -> RejectReason {
+        self.rejection.reason()
+    }
+
+    /// Returns the time to the next probe, if it is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.rejection.retry_after()
+    }
+
+    /// Returns `false` under [`report_only`](crate::CircuitBreakerConfigBuilder::report_only): the call went through.
+    pub fn enforced(&self) -> bool {
+        self.enforced
+    }
+}
+
+/// A probe ended with a verdict that counted. Dropped and late probes make no event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProbeFinished {
+    pub(crate) subject: Subject,
+    pub(crate) verdict: Verdict,
+}
+
+impl ProbeFinished {
+    subject_accessors!();
+
+    /// Returns what the probe said. A success that was too slow is a failure of kind
+    /// [`Slow`](crate::FailureKind::Slow).
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+}
+
+/// A breaker left the registry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evicted {
+    pub(crate) subject: Subject,
+    pub(crate) reason: EvictionReason,
+}
+
+impl Evicted {
+    subject_accessors!();
+
+    /// Returns the reason.
+    pub fn reason(&self) -> EvictionReason {
+        self.reason
+    }
+}
+
+/// Reason why a breaker left the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EvictionReason {
+    /// The registry was full, and this was the least recently used breaker that may go.
+    Capacity,
+    /// Nobody used it for the registry's idle timeout.
+    Idle,
+}
+
+impl EvictionReason {
+    /// Returns the reason's name in `snake_case`, as logs show it.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::EvictionReason;
+    ///
+    /// assert_eq!(EvictionReason::Idle.as_str(), "idle");
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Capacity => "capacity",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// The registry is full of breakers that must stay, and a new key found no room.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overflowed {
+    pub(crate) subject: Subject,
+}
+
+impl Overflowed {
+    subject_accessors!();
+}
+
+/// A second attempt of one request was seen: a retry middleware stands outside the breaker, or the registry stands twice
+/// in one stack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misplaced {
+    pub(crate) subject: Subject,
+}
+
+impl Misplaced {
+    subject_accessors!();
+}
+
+/// Many keys were created, none ever opened, and most saw fewer calls than any policy needs to trip: most likely the
+/// keys have an id in them. The key is an example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeysGrow {
+    pub(crate) subject: Subject,
+    pub(crate) created: u64,
+}
+
+impl KeysGrow {
+    subject_accessors!();
+
+    /// Returns the number of keys created so far.
+    pub fn created(&self) -> u64 {
+        self.created
+    }
+}
+
+/// Serializes with its registry and key left out: the snapshot around it has them.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Transition {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+
+        let at = self.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let mut fields = serializer.serialize_struct("Transition", 10)?;
+        fields.serialize_field("at_unix_seconds", &at.as_secs_f64())?;
+        fields.serialize_field("from", &self.step.from)?;
+        fields.serialize_field("to", &self.step.to)?;
+        fields.serialize_field("generation", &self.step.generation)?;
+        fields.serialize_field("reason", &self.step.reason)?;
+        fields.serialize_field("consecutive_failures", &self.step.consecutive_failures)?;
+        fields.serialize_field("windows", &self.step.windows)?;
+        fields.serialize_field("open_for", &self.step.open_for)?;
+        fields.serialize_field("rejected", &self.step.rejected)?;
+        fields.serialize_field("last_failure", &self.step.last_failure)?;
+        fields.end()
+    }
+}

@@ -1,0 +1,81 @@
+//! Listeners, and how an event gets to them.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::event::Event;
+
+/// Hears every event of a registry.
+///
+/// It runs after every lock is released, in the thread that made the event: keep it short. It may call back into the
+/// registry. A panic in it is contained, and the other listeners still run.
+///
+/// Closures are listeners:
+///
+/// ```
+/// use reqwest_circuit_breaker::{CircuitBreakerRegistry, Event};
+///
+/// let registry = CircuitBreakerRegistry::builder()
+///     .listener(|event: &Event| {
+///         if let Event::Transition(transition) = event {
+///             println!("{}: {} -> {}", transition.key(), transition.from(), transition.to());
+///         }
+///     })
+///     .build()?;
+/// # let _ = registry;
+/// # Ok::<(), reqwest_circuit_breaker::InvalidConfig>(())
+/// ```
+pub trait Listener: Send + Sync + 'static {
+    /// Hears one event.
+    fn on_event(&self, event: &Event);
+}
+
+impl<F: Fn(&Event) + Send + Sync + 'static> Listener for F {
+    fn on_event(&self, event: &Event) {
+        self(event);
+    }
+}
+
+impl<T: Listener + ?Sized> Listener for Arc<T> {
+    fn on_event(&self, event: &Event) {
+        (**self).on_event(event);
+    }
+}
+
+/// Everybody who hears the events of one registry.
+#[derive(Default)]
+pub(crate) struct Listeners(Vec<Box<dyn Listener>>);
+
+impl Listeners {
+    pub(crate) fn add(&mut self, listener: impl Listener) {
+        self.0.push(Box::new(listener));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Tells all of them. A panic is contained here: it is nobody's business who made the event, and the event may come
+    /// from a drop.
+    pub(crate) fn publish(&self, event: &Event) {
+        for listener in &self.0 {
+            contained(|| listener.on_event(event));
+        }
+    }
+}
+
+fn contained(call: impl FnOnce()) {
+    // The panic hook has already reported it. A payload may panic in its own drop: the second one is left alone.
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(payload);
+        }
+    }
+}
+
+impl fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Listeners({})", self.0.len())
+    }
+}

@@ -1,0 +1,121 @@
+//! What a breaker looks like at one moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::event::Transition;
+use crate::key::CircuitKey;
+use crate::state::State;
+use crate::verdict::FailureKind;
+
+/// One breaker at one moment. Taking it changes nothing.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct CircuitSnapshot {
+    /// Name of the registry.
+    pub registry: Arc<str>,
+    /// Key of the breaker.
+    pub key: CircuitKey,
+    /// State. An opening whose time is over stays [`Open`](State::Open), with `probe_due`, until a call comes.
+    pub state: State,
+    /// Number of transitions so far.
+    pub generation: u64,
+    /// Length of the present run of failures.
+    pub consecutive_failures: u32,
+    /// Windows of the rate policies, in the order of the policies.
+    pub windows: Vec<WindowSnapshot>,
+    /// Calls admitted and not yet ended, of all generations.
+    pub in_flight: u64,
+    /// The half-open phase, if there is one.
+    pub half_open: Option<HalfOpenSnapshot>,
+    /// Time since the breaker opened, while it is open, half-open or forced open.
+    pub open_for: Option<Duration>,
+    /// Time to the next probe, while open and above zero.
+    pub retry_after: Option<Duration>,
+    /// Whether the breaker is open and the next call will be its probe.
+    pub probe_due: bool,
+    /// Kind of the last failure that was counted.
+    pub last_failure: Option<FailureKind>,
+    /// Openings since the breaker was last closed, those by hand left out: what the backoff counts.
+    pub opened_in_a_row: u32,
+    /// Totals since the breaker was created.
+    pub totals: Totals,
+    /// The last 8 transitions, oldest first.
+    pub history: Vec<Transition>,
+}
+
+/// One window of a rate policy.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct WindowSnapshot {
+    /// Calls in the window.
+    pub calls: u64,
+    /// Failures among them.
+    pub failures: u64,
+    /// Slow ones among them, whatever their verdict. Zero unless the policy is a slow-call rate.
+    pub slow_calls: u64,
+    /// Failures in percent of the calls; `None` below the policy's minimum of calls.
+    pub failure_rate: Option<f64>,
+    /// Slow calls in percent of the calls; `None` below the minimum, or if the policy is no slow-call rate.
+    pub slow_call_rate: Option<f64>,
+}
+
+/// The half-open phase of a breaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct HalfOpenSnapshot {
+    /// Probes that hold a slot.
+    pub in_flight: u32,
+    /// Probes that succeeded.
+    pub successes: u32,
+    /// Probes that failed.
+    pub failures: u32,
+}
+
+/// Totals of one breaker since it was created.
+///
+/// `started` is the sum of `success`, `failure`, `ignored`, `cancelled`, `late` and the snapshot's `in_flight`, at every
+/// instant. Rejected calls never started; under
+/// [`report_only`](crate::CircuitBreakerConfigBuilder::report_only) they did, and their verdicts are late.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Totals {
+    /// Calls admitted.
+    pub started: u64,
+    /// Calls that the upstream answered.
+    pub success: u64,
+    /// Calls that it could not answer.
+    pub failure: u64,
+    /// Calls that said nothing about the upstream.
+    pub ignored: u64,
+    /// Calls that were dropped before they ended.
+    pub cancelled: u64,
+    /// Calls whose verdict came in another generation than their admission, or after their probe slot was lost.
+    pub late: u64,
+    /// Calls that were rejected.
+    pub rejected: u64,
+    /// The failures by [name of their kind](FailureKind::as_str); kinds that never happened are left out.
+    pub failures_by_kind: BTreeMap<&'static str, u64>,
+}
+
+/// Counts of a registry since it was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RegistryStats {
+    /// Breakers at present.
+    pub breakers: usize,
+    /// Breakers created.
+    pub created: u64,
+    /// Breakers evicted, for room or for idleness.
+    pub evicted: u64,
+    /// Calls that found the registry full and nothing that could go.
+    pub overflowed: u64,
+    /// Second attempts seen for one request: something outside is retrying, or the registry is in the stack twice.
+    pub misplaced: u64,
+}
