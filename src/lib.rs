@@ -6,6 +6,6 @@ mod state;
 mod verdict;
 
 pub use error::CircuitOpenError;
-pub use key::CircuitKey;
+pub use key::{CircuitKey, InvalidKey, KeyScheme, Origin, Route};
 pub use state::{RejectReason, State, TransitionReason};
 pub use verdict::{FailureKind, Verdict};
