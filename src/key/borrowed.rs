@@ -75,6 +75,20 @@ impl<'a> KeyRef<'a> {
     pub(super) fn scheme(self) -> &'static str {
         if self.https { "https" } else { "http" }
     }
+
+    fn write_to(self, out: &mut impl fmt::Write) -> fmt::Result {
+        if let Some(method) = self.method {
+            write!(out, "{method} ")?;
+        }
+        write!(out, "{}://{}", self.scheme(), self.host)?;
+        if self.port != default_port(self.https) {
+            write!(out, ":{}", self.port)?;
+        }
+        match self.part {
+            Some(part) => write!(out, " {part}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// `api.example.` is the absolute spelling of `api.example`, and reaches the same host. Two dots are no such name, and a
@@ -109,20 +123,12 @@ impl Hash for KeyRef<'_> {
 impl fmt::Display for KeyRef<'_> {
     /// Keeps to width and alignment, so that keys can stand in a table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if f.width().is_some() || f.precision().is_some() {
-            return f.pad(&self.to_string());
+        if f.width().is_none() && f.precision().is_none() {
+            return self.write_to(f);
         }
-        if let Some(method) = self.method {
-            write!(f, "{method} ")?;
-        }
-        write!(f, "{}://{}", self.scheme(), self.host)?;
-        if self.port != default_port(self.https) {
-            write!(f, ":{}", self.port)?;
-        }
-        match self.part {
-            Some(part) => write!(f, " {part}"),
-            None => Ok(()),
-        }
+        let mut text = String::new();
+        self.write_to(&mut text)?;
+        f.pad(&text)
     }
 }
 

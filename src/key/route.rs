@@ -16,9 +16,10 @@ use super::text::escape;
 /// ```
 /// use reqwest_circuit_breaker::Route;
 ///
+/// # rustls::crypto::ring::default_provider().install_default().ok();
 /// let client = reqwest_middleware::ClientWithMiddleware::default();
-/// let request = client.get("https://api.example/items/42").with_extension(Route::new("/items/{id}"));
-/// # drop(request);
+/// let mut request = client.get("https://api.example/items/42").with_extension(Route::new("/items/{id}"));
+/// # assert_eq!(request.extensions().get(), Some(&Route::new("/items/{id}")));
 /// ```
 ///
 /// A route that holds an identifier makes a breaker per item, none of which sees enough calls to trip.

@@ -29,11 +29,12 @@ type LabelFn = dyn Fn(&Request, &Extensions) -> Option<Cow<'static, str>> + Send
 /// # Examples
 ///
 /// ```
+/// use reqwest::{Method, Request};
 /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, KeyScheme};
 ///
 /// let registry = CircuitBreakerRegistry::builder().key_scheme(KeyScheme::endpoint().infer_routes()).build()?;
 ///
-/// let request = reqwest::Client::new().get("https://api.example/items/42?page=2").build()?;
+/// let request = Request::new(Method::GET, "https://api.example/items/42?page=2".parse()?);
 /// let key = registry.key_of(&request, &http::Extensions::new()).expect("it is https");
 /// assert_eq!(key.to_string(), "GET https://api.example /items/{id}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -120,6 +121,8 @@ impl KeyScheme {
     ///
     /// ```
     /// use std::borrow::Cow;
+    ///
+    /// use reqwest::{Method, Request};
     /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, KeyScheme};
     ///
     /// #[derive(Clone)]
@@ -130,7 +133,7 @@ impl KeyScheme {
     /// });
     /// let registry = CircuitBreakerRegistry::builder().key_scheme(scheme).build()?;
     ///
-    /// let request = reqwest::Client::new().get("https://api.example/items").build()?;
+    /// let request = Request::new(Method::GET, "https://api.example/items".parse()?);
     /// let mut extensions = http::Extensions::new();
     /// extensions.insert(Region("eu-west"));
     /// let key = registry.key_of(&request, &extensions).expect("it is https");
