@@ -2,10 +2,13 @@
 
 mod error;
 mod key;
+mod outcome;
 mod state;
 mod verdict;
 
 pub use error::CircuitOpenError;
 pub use key::CircuitKey;
+pub use outcome::Outcome;
+pub use outcome::classifier::{Classifier, ConnectionFailures, DefaultClassifier};
 pub use state::{RejectReason, State, TransitionReason};
 pub use verdict::{FailureKind, Verdict};
