@@ -49,7 +49,7 @@ impl CircuitOpenError {
     /// Finds the rejection in an error or in anything it wraps: `reqwest_middleware::Error`,
     /// `reqwest_retry::RetryError` (feature `retry`), `anyhow` context, `io::Error`, a redirect that was rejected.
     pub fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
-        chain::find(error)
+        chain::rejection(error)
     }
 
     /// Returns the name of the registry whose breaker rejected.

@@ -11,11 +11,6 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
-<<<<<<< HEAD
-/// Key of one circuit breaker.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CircuitKey;
-=======
 use http::Method;
 use url::Url;
 
@@ -263,7 +258,6 @@ impl PartialOrd for CircuitKey {
         Some(self.cmp(other))
     }
 }
->>>>>>> 9252c0090f70518b72209c2caf15249d261b5100
 
 impl fmt::Display for CircuitKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

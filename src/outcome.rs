@@ -1,0 +1,208 @@
+//! WHAT happened? One outcome in, one verdict out.
+//!
+//! A call ends with a response, with an error, or with a body that breaks after a good start. The outcome is all three
+//! in one shape: what was answered, if anything was, and what kind of failure it is, if it is one of the upstream's.
+//! A [`Classifier`](crate::Classifier) turns it into a verdict and needs to know nothing of how reqwest nests its errors.
+
+use http::{HeaderMap, StatusCode};
+
+use crate::verdict::FailureKind;
+
+pub(crate) mod classifier;
+pub(crate) mod end_of_body;
+mod faults;
+pub(crate) mod retry_after;
+
+/// How one logical call ended, as a [`Classifier`](crate::Classifier) sees it.
+///
+/// There are three shapes. A **response** has a status and headers. An **error** has the error, and a status if it was
+/// made from a response (`error_for_status` inside the stack). A **body that broke** after a good start, heard only under
+/// [`VerdictAt::EndOfBody`](crate::VerdictAt::EndOfBody), has neither: its status was a good one, and no rule about
+/// statuses may hide the failure.
+///
+/// # Examples
+///
+/// A classifier of one's own, tested without a network:
+///
+/// ```
+/// use http::{HeaderMap, StatusCode};
+/// use reqwest_circuit_breaker::{Classifier, FailureKind, Outcome, Verdict};
+///
+/// let too_busy = |outcome: &Outcome<'_>| match outcome.status() {
+///     Some(StatusCode::TOO_MANY_REQUESTS) => Verdict::Failure(FailureKind::Other),
+///     _ => match outcome.failure_kind() {
+///         Some(kind) => Verdict::Failure(kind),
+///         None if outcome.answered() => Verdict::Success,
+///         None => Verdict::Ignored,
+///     },
+/// };
+///
+/// let headers = HeaderMap::new();
+/// let busy = Outcome::of_response(StatusCode::TOO_MANY_REQUESTS, &headers);
+/// assert_eq!(too_busy.classify(&busy), Verdict::Failure(FailureKind::Other));
+/// let missing = Outcome::of_response(StatusCode::NOT_FOUND, &headers);
+/// assert_eq!(too_busy.classify(&missing), Verdict::Success);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    status: Option<StatusCode>,
+    headers: Option<&'a HeaderMap>,
+    error: Option<&'a reqwest_middleware::Error>,
+    failure_kind: Option<FailureKind>,
+    answer: Answer,
+}
+
+/// What is known about an answer of the upstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// None is known of.
+    None,
+    /// It began, but could not be used to its end: its body broke, or its content encoding was corrupt.
+    Broken,
+    /// It was received: a response, or an error that could only be made from one.
+    Received,
+}
+
+/// # Making one
+impl<'a> Outcome<'a> {
+    /// Makes the outcome of a call that ended with a response.
+    ///
+    /// ```
+    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest_circuit_breaker::{FailureKind, Outcome};
+    ///
+    /// let headers = HeaderMap::new();
+    /// let outcome = Outcome::of_response(StatusCode::BAD_GATEWAY, &headers);
+    /// assert_eq!(outcome.status(), Some(StatusCode::BAD_GATEWAY));
+    /// assert_eq!(outcome.failure_kind(), Some(FailureKind::Status(StatusCode::BAD_GATEWAY)));
+    /// assert!(outcome.answered());
+    /// ```
+    #[inline]
+    pub fn of_response(status: StatusCode, headers: &'a HeaderMap) -> Self {
+        Self {
+            status: Some(status),
+            headers: Some(headers),
+            error: None,
+            failure_kind: failing(status),
+            answer: Answer::Received,
+        }
+    }
+
+    /// Makes the outcome of a call that ended with an error.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::Outcome;
+    ///
+    /// let error = reqwest_middleware::Error::middleware(std::io::Error::other("no token for this tenant"));
+    /// let outcome = Outcome::of_error(&error);
+    /// assert!(outcome.error().is_some());
+    /// assert!(outcome.failure_kind().is_none());
+    /// assert!(!outcome.answered());
+    /// ```
+    pub fn of_error(error: &'a reqwest_middleware::Error) -> Self {
+        let fault = faults::of_error(error);
+        Self {
+            status: fault.status,
+            headers: None,
+            error: Some(error),
+            failure_kind: fault.kind,
+            answer: fault.answer,
+        }
+    }
+
+    /// Makes the outcome of a call *to an `http` or `https` URL* that ended with an error.
+    ///
+    /// A redirect to another scheme ends in the same error as a request to that scheme. Knowing that the request's own
+    /// URL was in order, such an error proves an answer of the upstream.
+    pub(crate) fn of_http_error(error: &'a reqwest_middleware::Error) -> Self {
+        let mut outcome = Self::of_error(error);
+        if faults::leads_out_of_http(error) {
+            outcome.answer = Answer::Received;
+        }
+        outcome
+    }
+
+    /// Makes the outcome of a call whose body broke after a good start. Without a kind, what went wrong was not the
+    /// upstream's transport.
+    pub(crate) fn of_broken_body(failure_kind: Option<FailureKind>) -> Self {
+        Self {
+            status: None,
+            headers: None,
+            error: None,
+            failure_kind,
+            answer: Answer::Broken,
+        }
+    }
+}
+
+/// # Asking it
+impl<'a> Outcome<'a> {
+    /// Returns the status that the upstream answered with: of the response, or of an error that was made from one.
+    #[inline]
+    pub fn status(&self) -> Option<StatusCode> {
+        self.status
+    }
+
+    /// Returns the headers of the response, if the call ended with one.
+    #[inline]
+    pub fn headers(&self) -> Option<&'a HeaderMap> {
+        self.headers
+    }
+
+    /// Returns the error, if the call ended with one.
+    #[inline]
+    pub fn error(&self) -> Option<&'a reqwest_middleware::Error> {
+        self.error
+    }
+
+    /// Returns the kind of failure, if this is one of the upstream's: a 5xx, or an error for which
+    /// [`FailureKind::of`] finds a kind.
+    #[inline]
+    pub fn failure_kind(&self) -> Option<FailureKind> {
+        self.failure_kind
+    }
+
+    /// Returns `true` if the upstream is known to have answered, whatever the answer: with a response, with a body that
+    /// broke later, or with what made an error that needs an answer (a redirect loop, `error_for_status`).
+    #[inline]
+    pub fn answered(&self) -> bool {
+        self.answer != Answer::None
+    }
+
+    /// Returns `true` if the answer was received, so that the call is a success unless its status says otherwise.
+    #[inline]
+    fn received(&self) -> bool {
+        self.answer == Answer::Received
+    }
+}
+
+/// The failure kind of a status: any 5xx is one.
+#[inline]
+fn failing(status: StatusCode) -> Option<FailureKind> {
+    status.is_server_error().then_some(FailureKind::Status(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_5xx_is_a_failing_status() {
+        let headers = HeaderMap::new();
+        for code in 100..=999 {
+            let status = StatusCode::from_u16(code).unwrap();
+            let outcome = Outcome::of_response(status, &headers);
+            let expected = (500..600).contains(&code).then_some(FailureKind::Status(status));
+            assert_eq!(outcome.failure_kind(), expected, "{code}");
+            assert!(outcome.answered());
+        }
+    }
+
+    #[test]
+    fn a_broken_body_has_a_kind_and_neither_status_nor_error() {
+        let outcome = Outcome::of_broken_body(Some(FailureKind::Body));
+        assert_eq!(outcome.failure_kind(), Some(FailureKind::Body));
+        assert!(outcome.answered());
+        assert!(outcome.status().is_none() && outcome.headers().is_none() && outcome.error().is_none());
+    }
+}
