@@ -55,7 +55,14 @@ impl CircuitBreaker {
     ) -> Self {
         let core = Arc::new(Core::new(key, config, site, jitter_seed));
         let (last_used, last_seen) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { handle: Arc::new(Handle { core, stripes: Stripes::default(), last_used, last_seen }) }
+        Self {
+            handle: Arc::new(Handle {
+                core,
+                stripes: Stripes::default(),
+                last_used,
+                last_seen,
+            }),
+        }
     }
 
     /// Returns the key.
@@ -171,7 +178,11 @@ impl CircuitBreaker {
     /// run under a lock.
     #[inline]
     pub(crate) fn admit_untimed(&self) -> Option<Permit> {
-        if self.core().times_calls { None } else { self.admit_closed(Tick::ZERO) }
+        if self.core().times_calls {
+            None
+        } else {
+            self.admit_closed(Tick::ZERO)
+        }
     }
 
     /// Admits a call in any state. `patience` is how long the call itself may take, if it said so.
@@ -185,11 +196,21 @@ impl CircuitBreaker {
         }
     }
 
+    /// Admits a call if the breaker is closed, and asks for nothing otherwise.
+    pub(crate) fn admit_if_closed(&self) -> Option<Permit> {
+        self.admit_closed(self.core().site.now())
+    }
+
     #[inline]
     fn admit_closed(&self, now: Tick) -> Option<Permit> {
         let core = self.core();
         let ticket = core.admit_closed()?;
         Some(Permit::new(self.handle.stripes.lease(core), ticket, now))
+    }
+
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state() == State::Closed
     }
 
     /// The rejection that a call would get now. Takes no slot and changes nothing.
@@ -246,11 +267,6 @@ impl CircuitBreaker {
             .map(|rule| rule.fewest_calls())
             .min()
             .unwrap_or(u32::MAX)
-    }
-
-    /// Whether both are the same breaker.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.handle, &other.handle)
     }
 
     #[inline]

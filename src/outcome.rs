@@ -5,13 +5,19 @@
 //! A [`Classifier`](crate::Classifier) turns it into a verdict and needs to know nothing of how reqwest nests its errors.
 
 use http::{HeaderMap, StatusCode};
+use url::Url;
 
+use crate::error::chain;
 use crate::verdict::FailureKind;
 
 pub(crate) mod classifier;
 pub(crate) mod end_of_body;
 mod faults;
 pub(crate) mod retry_after;
+mod verdict_at;
+
+pub use self::classifier::{Classifier, ConnectionFailures, DefaultClassifier};
+pub use self::verdict_at::VerdictAt;
 
 /// How one logical call ended, as a [`Classifier`](crate::Classifier) sees it.
 ///
@@ -167,6 +173,13 @@ impl<'a> Outcome<'a> {
     #[inline]
     pub fn answered(&self) -> bool {
         self.answer != Answer::None
+    }
+
+    /// The URL in the error, if there is one.
+    pub(crate) fn url(&self) -> Option<&'a Url> {
+        self.error
+            .and_then(|error| chain::of_the_call(error))
+            .and_then(reqwest::Error::url)
     }
 
     /// Returns `true` if the answer was received, so that the call is a success unless its status says otherwise.

@@ -109,7 +109,10 @@ impl Core {
     #[inline]
     pub(super) fn admit_closed(&self) -> Option<Ticket> {
         let word = self.word();
-        let ticket = Ticket { generation: word.generation(), role: Role::Call };
+        let ticket = Ticket {
+            generation: word.generation(),
+            role: Role::Call,
+        };
         word.is_closed().then_some(ticket)
     }
 

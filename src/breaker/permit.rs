@@ -81,9 +81,13 @@ impl Permit {
         &self.lease.core().key
     }
 
-    /// Whether a `Retry-After` would be listened to.
-    pub(crate) fn honors_retry_after(&self) -> bool {
-        self.lease.core().config.recovery.honor_retry_after.is_some()
+    /// Ends the call with its verdict and, if there is one, the upstream's wish.
+    #[inline]
+    pub(crate) fn record_with(self, verdict: Verdict, retry_after: Option<Duration>) {
+        match retry_after {
+            None => self.record(verdict),
+            Some(wish) => self.record_with_retry_after(verdict, wish),
+        }
     }
 
     #[cold]

@@ -1,0 +1,174 @@
+//! The door: one logical call in, one signal out.
+
+mod account;
+mod hops;
+mod placement;
+mod stop_retries;
+
+use async_trait::async_trait;
+use http::{Extensions, StatusCode};
+use reqwest::{Request, Response};
+use reqwest_middleware::{Error, Middleware, Next, Result};
+
+pub use self::stop_retries::StopRetriesWhenOpen;
+
+use self::account::Account;
+use self::hops::Follow;
+use self::placement::MarkedCall;
+use crate::breaker::{CircuitBreaker, Permit};
+use crate::error::{CircuitOpenError, Rejected};
+use crate::key::CircuitKey;
+use crate::outcome::end_of_body::{self, BodyEnd};
+use crate::outcome::retry_after::retry_after;
+use crate::outcome::{Outcome, VerdictAt};
+use crate::registry::{Answer, CircuitBreakerRegistry};
+use crate::verdict::Verdict;
+
+/// The middleware that asks a registry before each call and tells it the outcome.
+///
+/// Attach it **outside** the retries, that is before them, so that it hears one signal per logical call. See the
+/// [crate documentation](crate) for the whole stack.
+///
+/// # Examples
+///
+/// ```
+/// use reqwest_circuit_breaker::{CircuitBreakerMiddleware, CircuitBreakerRegistry};
+///
+/// let registry = CircuitBreakerRegistry::default();
+/// let client = reqwest_middleware::ClientBuilder::new(reqwest::Client::new())
+///     .with(CircuitBreakerMiddleware::new(registry.clone()))
+///     .build();
+/// # let _ = client;
+/// assert!(registry.is_empty(), "breakers come with the calls");
+/// ```
+#[derive(Clone, Debug)]
+pub struct CircuitBreakerMiddleware {
+    registry: CircuitBreakerRegistry,
+}
+
+/// Request extension: this call is not protected, not counted, and its retries are not stopped.
+///
+/// For health checks and the like, which must reach the upstream whatever its breaker thinks.
+///
+/// # Examples
+///
+/// ```
+/// use reqwest_circuit_breaker::SkipCircuitBreaker;
+///
+/// let client = reqwest_middleware::ClientWithMiddleware::from(reqwest::Client::new());
+/// let request = client.get("https://stock.example/health").with_extension(SkipCircuitBreaker);
+/// # let _ = request;
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SkipCircuitBreaker;
+
+impl CircuitBreakerMiddleware {
+    /// Creates the middleware. Every clone of the registry is the same registry.
+    pub fn new(registry: CircuitBreakerRegistry) -> Self {
+        Self { registry }
+    }
+}
+
+#[async_trait]
+impl Middleware for CircuitBreakerMiddleware {
+    async fn handle(&self, request: Request, extensions: &mut Extensions, next: Next<'_>) -> Result<Response> {
+        let registry = &self.registry;
+        if extensions.get::<SkipCircuitBreaker>().is_some() {
+            return Follow::skipping(registry, next.run(request, extensions)).await.0;
+        }
+        let permit = match registry.find(&request, extensions) {
+            Answer::Admitted(permit) => permit,
+            Answer::Unprotected => return next.run(request, extensions).await,
+            Answer::Ask(breaker) => match self.ask(&breaker, &request, extensions) {
+                Ok(Some(permit)) => permit,
+                Ok(None) => return next.run(request, extensions).await,
+                Err(open) => return Err(Error::middleware(Rejected(open))),
+            },
+        };
+        // From here on the permit ends with this future: recorded below, or dropped with it.
+        match Follow::hops(registry, next.run(request, &mut *extensions)).await {
+            (Ok(response), _) => Ok(self.conclude(permit, response, extensions)),
+            (Err(error), hop) => {
+                self.conclude_error(permit, &error, hop, extensions);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl CircuitBreakerMiddleware {
+    /// Asks a breaker that could not admit at once. `None`: the call is already admitted, further out in this stack.
+    fn ask(
+        &self,
+        breaker: &CircuitBreaker,
+        request: &Request,
+        extensions: &mut Extensions,
+    ) -> std::result::Result<Option<Permit>, CircuitOpenError> {
+        if !breaker.is_closed() {
+            let earlier = placement::of(extensions, &self.registry, breaker.key());
+            if earlier.is_some() {
+                self.registry.note_misplaced(breaker.key());
+            }
+            if earlier == Some(MarkedCall::Probing) {
+                return Ok(None);
+            }
+        }
+        let permit = breaker.admit(request.timeout().copied())?;
+        if permit.is_probe() {
+            placement::leave(extensions, &self.registry, permit.key(), MarkedCall::Probing);
+        }
+        Ok(Some(permit))
+    }
+
+    fn conclude(&self, permit: Permit, response: Response, extensions: &mut Extensions) -> Response {
+        let registry = &self.registry;
+        let verdict = registry.classify(&Outcome::of_response(response.status(), response.headers()));
+        let account = Account::of_response(permit, &response);
+        let verdict = self.heard_once(verdict, &account, extensions);
+        if verdict == Verdict::Success && registry.verdict_at() == VerdictAt::EndOfBody {
+            let registry = registry.clone();
+            return end_of_body::watch(response, move |end| {
+                let verdict = match end {
+                    BodyEnd::Fine => Verdict::Success,
+                    BodyEnd::Broken(kind) => registry.classify(&Outcome::of_broken_body(kind)),
+                };
+                account.settle(&registry, verdict, None);
+            });
+        }
+        let unavailable = response.status() == StatusCode::SERVICE_UNAVAILABLE && verdict != Verdict::Success;
+        let wish = if unavailable {
+            retry_after(response.headers(), registry.wall())
+        } else {
+            None
+        };
+        account.settle(registry, verdict, wish);
+        response
+    }
+
+    fn conclude_error(&self, permit: Permit, error: &Error, hop: Option<CircuitKey>, extensions: &mut Extensions) {
+        let outcome = Outcome::of_http_error(error);
+        let verdict = self.registry.classify(&outcome);
+        let account = Account::of_error(permit, &outcome, hop);
+        let verdict = self.heard_once(verdict, &account, extensions);
+        account.settle(&self.registry, verdict, None);
+    }
+
+    /// Keeps a failure from being counted twice if this is the second attempt of one request, and leaves the mark by
+    /// which the next one is told. Successes pass as they are.
+    fn heard_once(&self, verdict: Verdict, account: &Account, extensions: &mut Extensions) -> Verdict {
+        let Account::Admitted(permit) = account else {
+            return verdict;
+        };
+        if !permit.is_probe() {
+            if !matches!(verdict, Verdict::Failure(_)) {
+                return verdict;
+            }
+            if placement::of(extensions, &self.registry, permit.key()).is_some() {
+                self.registry.note_misplaced(permit.key());
+                return Verdict::Ignored;
+            }
+        }
+        placement::leave(extensions, &self.registry, permit.key(), MarkedCall::Ended);
+        verdict
+    }
+}

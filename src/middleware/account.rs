@@ -1,0 +1,72 @@
+//! Whose breaker hears the verdict.
+//!
+//! reqwest follows redirects below the middleware: the one that was asked may not be the one that answered. Whoever sent
+//! the redirect has answered, which is a success; what came after it is charged to the origin it came from.
+
+use std::time::Duration;
+
+use reqwest::{Response, Url};
+
+use crate::breaker::Permit;
+use crate::key::{CircuitKey, KeyRef};
+use crate::outcome::Outcome;
+use crate::registry::CircuitBreakerRegistry;
+use crate::verdict::Verdict;
+
+/// The host that reqwest gives to a response without a URL: a cache or a mock inside the stack made it.
+const NO_URL: &str = "no.url.provided.local";
+
+/// Whose breaker hears the verdict.
+pub(super) enum Account {
+    /// The one that admitted the call.
+    Admitted(Permit),
+    /// That of the origin the call was redirected to. The one that admitted it has heard that it was answered.
+    Redirected(CircuitKey),
+}
+
+impl Account {
+    /// For an answer: the origin that gave it.
+    pub(super) fn of_response(permit: Permit, response: &Response) -> Self {
+        let origin = elsewhere(response.url(), &permit);
+        Self::new(permit, origin)
+    }
+
+    /// For an error: the origin of the last hop, if there was one and the error is not the redirect itself.
+    pub(super) fn of_error(permit: Permit, outcome: &Outcome<'_>, hop: Option<CircuitKey>) -> Self {
+        let origin = if outcome.status().is_some() {
+            // Made from a response, and with that response's URL.
+            outcome.url().and_then(|url| elsewhere(url, &permit))
+        } else if outcome.failure_kind().is_some() || !outcome.answered() {
+            hop.filter(|origin| *origin != permit.key().origin_key())
+        } else {
+            None
+        };
+        Self::new(permit, origin)
+    }
+
+    fn new(permit: Permit, redirected_to: Option<CircuitKey>) -> Self {
+        match redirected_to {
+            None => Self::Admitted(permit),
+            Some(origin) => {
+                permit.record(Verdict::Success);
+                Self::Redirected(origin)
+            }
+        }
+    }
+
+    /// Gives the verdict, and the upstream's wish to be left alone for a while.
+    pub(super) fn settle(self, registry: &CircuitBreakerRegistry, verdict: Verdict, wish: Option<Duration>) {
+        match self {
+            Self::Admitted(permit) => permit.record_with(verdict, wish),
+            Self::Redirected(origin) => registry.charge(origin.as_ref(), verdict, wish),
+        }
+    }
+}
+
+/// The origin of a URL, if it is not the one that admitted the call.
+fn elsewhere(url: &Url, permit: &Permit) -> Option<CircuitKey> {
+    if permit.key().has_origin_of(url) || url.host_str() == Some(NO_URL) {
+        return None;
+    }
+    KeyRef::of_url(url).map(KeyRef::to_key)
+}

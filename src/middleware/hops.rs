@@ -1,0 +1,168 @@
+//! Redirects between origins, where reqwest lets us see them.
+//!
+//! reqwest follows redirects below the middleware and says nothing of it, but for its redirect policy: that is asked
+//! before each hop. The policy knows no request, and the middleware knows no hop; but reqwest calls the policy inside the
+//! very poll of the future that the middleware waits for, so a thread-local tells the one of the other. A middleware
+//! further in that hands the request to another task breaks that link: then no hop is seen, and an error is charged to
+//! the origin that was asked.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use reqwest::redirect::Policy;
+
+use crate::key::{CircuitKey, KeyRef};
+use crate::registry::CircuitBreakerRegistry;
+
+thread_local! {
+    /// The calls whose futures are being polled on this thread, the innermost last.
+    static CALLS: RefCell<Vec<Call>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A call under way, as the redirect policy finds it.
+struct Call {
+    registry: CircuitBreakerRegistry,
+    /// It wants nothing to do with breakers.
+    skipped: bool,
+    /// Where the last hop led.
+    hop: Option<CircuitKey>,
+}
+
+impl CircuitBreakerRegistry {
+    /// Wraps a redirect policy of reqwest so that breakers have a say in redirects.
+    ///
+    /// A hop into an origin whose breaker rejects is not followed: the call ends with that rejection, and the origin that
+    /// sent the redirect has answered. An error after a hop is charged to the origin that failed; without this policy it
+    /// is charged to the origin that was asked, since reqwest does not tell where it happened. The breaker is asked
+    /// before your policy.
+    ///
+    /// Only the breaker of the whole origin is asked; it takes no probe slot for a hop.
+    ///
+    /// Retries start over: an attempt that fails before its first hop is charged to the last hop of the attempt before,
+    /// unless [`StopRetriesWhenOpen`](crate::StopRetriesWhenOpen) stands inside the retries and marks where each begins.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use reqwest::redirect::Policy;
+    /// use reqwest_circuit_breaker::{CircuitBreakerMiddleware, CircuitBreakerRegistry};
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// # rustls::crypto::ring::default_provider().install_default().ok();
+    /// let client = reqwest::Client::builder()
+    ///     .redirect(registry.redirect_policy(Policy::limited(3)))
+    ///     .build()?;
+    /// let client = reqwest_middleware::ClientBuilder::new(client)
+    ///     .with(CircuitBreakerMiddleware::new(registry))
+    ///     .build();
+    /// # let _ = client;
+    /// # Ok::<(), reqwest::Error>(())
+    /// ```
+    pub fn redirect_policy(&self, policy: Policy) -> Policy {
+        self.follow_hops();
+        let registry = self.clone();
+        Policy::custom(move |attempt| {
+            if let Some(next) = KeyRef::of_url(attempt.url()) {
+                let last = attempt.previous().last().and_then(KeyRef::of_url);
+                if last != Some(next) && !is_skipped(&registry) {
+                    if let Some(open) = registry.breaker_of(next).and_then(|breaker| breaker.reject()) {
+                        return attempt.error(open);
+                    }
+                }
+                note(&registry, Some(next.to_key()));
+            }
+            policy.redirect(attempt)
+        })
+    }
+}
+
+fn is_skipped(registry: &CircuitBreakerRegistry) -> bool {
+    with_call(registry, |call| call.skipped).unwrap_or(false)
+}
+
+/// Notes where the call of this thread has got to: `None` where an attempt begins.
+pub(super) fn note(registry: &CircuitBreakerRegistry, hop: Option<CircuitKey>) {
+    with_call(registry, |call| call.hop = hop);
+}
+
+fn with_call<T>(registry: &CircuitBreakerRegistry, change: impl FnOnce(&mut Call) -> T) -> Option<T> {
+    CALLS.with_borrow_mut(|calls| {
+        calls
+            .iter_mut()
+            .rfind(|call| call.registry.is_same(registry))
+            .map(change)
+    })
+}
+
+/// The rest of the stack, and where its redirects led.
+pub(super) struct Follow<F> {
+    rest: F,
+    /// `None` if the registry follows no hops, and while it is polled.
+    call: Option<Call>,
+}
+
+impl<F: Future + Unpin> Follow<F> {
+    /// Waits for the rest of the stack.
+    pub(super) fn hops(registry: &CircuitBreakerRegistry, rest: F) -> Self {
+        Self::new(registry, rest, false)
+    }
+
+    /// Waits for the rest of the stack, whose hops are nobody's concern.
+    pub(super) fn skipping(registry: &CircuitBreakerRegistry, rest: F) -> Self {
+        Self::new(registry, rest, true)
+    }
+
+    #[inline]
+    fn new(registry: &CircuitBreakerRegistry, rest: F, skipped: bool) -> Self {
+        let call = registry.follows_hops().then(|| Call {
+            registry: registry.clone(),
+            skipped,
+            hop: None,
+        });
+        Self { rest, call }
+    }
+}
+
+impl<F: Future + Unpin> Future for Follow<F> {
+    type Output = (F::Output, Option<CircuitKey>);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(call) = self.call.take() else {
+            return Pin::new(&mut self.rest).poll(context).map(|output| (output, None));
+        };
+        let polled = Polled::enter(call);
+        let output = Pin::new(&mut self.rest).poll(context);
+        let call = polled.leave();
+        match output {
+            Poll::Ready(output) => Poll::Ready((output, call.and_then(|call| call.hop))),
+            Poll::Pending => {
+                self.call = call;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// A call stands among the thread's calls while its future is polled, also if that panics.
+struct Polled;
+
+impl Polled {
+    fn enter(call: Call) -> Self {
+        CALLS.with_borrow_mut(|calls| calls.push(call));
+        Self
+    }
+
+    fn leave(self) -> Option<Call> {
+        std::mem::forget(self);
+        CALLS.with_borrow_mut(Vec::pop)
+    }
+}
+
+impl Drop for Polled {
+    fn drop(&mut self) {
+        let call = CALLS.with_borrow_mut(Vec::pop);
+        drop(call);
+    }
+}

@@ -1,0 +1,108 @@
+//! Who goes when a new breaker needs room.
+//!
+//! Only a closed breaker that nobody uses may go. Among those it is the least recently used one: exactly in a small
+//! registry, by second chance in a larger one. There the queue is in the order of creation, and whoever was used since it
+//! came in goes to the end once more; so finding the next to go costs amortized O(1).
+
+use std::collections::VecDeque;
+
+use super::store::EXACT_UP_TO;
+use crate::breaker::CircuitBreaker;
+use crate::state::State;
+
+/// How many entries one search may look at in any case. A search may look at more if others before it looked at fewer.
+const SEARCH: usize = 1024;
+
+/// How many handles the registry itself holds of each breaker: one in its map, one here.
+const OWN_HANDLES: usize = 2;
+
+/// Every breaker of a registry.
+pub(super) struct Queue {
+    entries: VecDeque<Entry>,
+    capacity: usize,
+    /// Entries that searches may still look at.
+    credit: usize,
+}
+
+struct Entry {
+    breaker: CircuitBreaker,
+    /// Order of the last use when the entry came in.
+    since: u64,
+}
+
+/// Whether nothing would be lost with a breaker: it is closed, and no permit and no handle of it is alive.
+pub(super) fn may_go(breaker: &CircuitBreaker) -> bool {
+    breaker.state() == State::Closed && !breaker.in_use(OWN_HANDLES)
+}
+
+impl Queue {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self {
+            entries: VecDeque::new(),
+            capacity,
+            credit: capacity,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn push(&mut self, breaker: CircuitBreaker, since: u64) {
+        self.entries.push_back(Entry { breaker, since });
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CircuitBreaker> {
+        self.entries.iter().map(|entry| &entry.breaker)
+    }
+
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&CircuitBreaker) -> bool) {
+        self.entries.retain(|entry| keep(&entry.breaker));
+    }
+
+    /// Finds who goes next and lets `remove` take it away, which may still say no.
+    pub(super) fn evict(&mut self, remove: impl Fn(&CircuitBreaker) -> bool) -> Option<CircuitBreaker> {
+        if self.capacity <= EXACT_UP_TO {
+            self.evict_exactly(remove)
+        } else {
+            self.evict_by_second_chance(remove)
+        }
+    }
+
+    fn evict_exactly(&mut self, remove: impl Fn(&CircuitBreaker) -> bool) -> Option<CircuitBreaker> {
+        let candidates = self
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| may_go(&entry.breaker));
+        let (index, entry) = candidates.min_by_key(|(_, entry)| entry.breaker.last_used())?;
+        if remove(&entry.breaker) {
+            self.entries.remove(index).map(|entry| entry.breaker)
+        } else {
+            None
+        }
+    }
+
+    fn evict_by_second_chance(&mut self, remove: impl Fn(&CircuitBreaker) -> bool) -> Option<CircuitBreaker> {
+        self.credit = self.credit.saturating_add(SEARCH).min(self.capacity.max(SEARCH));
+        // Twice around at most: the first round may be all second chances.
+        let mut steps = self.entries.len() * 2;
+        while steps > 0 && self.credit > 0 {
+            steps -= 1;
+            self.credit -= 1;
+            let mut entry = self.entries.pop_front()?;
+            let last_used = entry.breaker.last_used();
+            if !may_go(&entry.breaker) {
+                self.entries.push_back(entry);
+            } else if last_used > entry.since {
+                entry.since = last_used;
+                self.entries.push_back(entry);
+            } else if remove(&entry.breaker) {
+                return Some(entry.breaker);
+            } else {
+                self.entries.push_back(entry);
+            }
+        }
+        None
+    }
+}
