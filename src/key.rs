@@ -375,6 +375,8 @@ mod tests {
         ] {
             assert!(text.parse::<CircuitKey>().is_err(), "{text:?}");
         }
+        let error = "GET  https://api.example /x".parse::<CircuitKey>().unwrap_err();
+        assert_eq!(error, InvalidKey::new("https://api.example", Reason::Spaces));
     }
 
     #[test]

@@ -122,7 +122,11 @@ const MAX_SEGMENTS: usize = 8;
 
 /// Appends the route of a path: ASCII without control characters, at most 527 bytes.
 fn infer_into(path: &str, route: &mut String) {
-    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let end = path
+        .bytes()
+        .position(|byte| matches!(byte, b'?' | b'#'))
+        .unwrap_or(path.len());
+    let path = &path[..end];
     let path = path.strip_prefix('/').unwrap_or(path);
     for (n, segment) in path.split('/').enumerate() {
         route.push('/');
