@@ -53,7 +53,7 @@ pub(super) fn is_identifier(segment: &str) -> bool {
     digits > MAX_DIGITS || pieces.clone().next().is_some_and(is_number) || pieces.any(is_opaque)
 }
 
-/// How many bytes of each kind a segment has, and not a `-`, `.` and the like.
+/// How many bytes of each kind a segment has.
 #[derive(Default)]
 struct Spelling {
     digits: usize,
