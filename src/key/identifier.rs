@@ -26,20 +26,57 @@ pub(super) fn is_identifier(segment: &str) -> bool {
     if segment.len() > MAX_WORD {
         return true;
     }
-    if is_placeholder(segment) || is_version(segment) {
+    let Spelling {
+        digits,
+        lower,
+        upper,
+        foreign,
+    } = Spelling::of(segment);
+    if foreign > 0 {
+        return !is_placeholder(segment);
+    }
+    if is_uuid(segment) {
+        return true;
+    }
+    // Most segments are plain words or plain numbers, and need no second look.
+    if digits == 0 && (lower == 0 || upper == 0) {
         return false;
     }
-    if !segment.bytes().all(is_word_byte) || is_uuid(segment) {
+    if lower + upper == 0 {
         return true;
     }
-    let digits = count_digits(segment);
-    let has_letter = segment.bytes().any(|byte| byte.is_ascii_alphabetic());
-    if digits > MAX_DIGITS || (digits > 0 && !has_letter) {
-        return true;
+    if is_version(segment) {
+        return false;
     }
     let mut pieces = segment.split(|char: char| !char.is_ascii_alphanumeric());
     // `7.json`, `42-blue-shoes`: whatever has a number in front is the thing of that number.
-    pieces.clone().next().is_some_and(is_number) || pieces.any(is_opaque)
+    digits > MAX_DIGITS || pieces.clone().next().is_some_and(is_number) || pieces.any(is_opaque)
+}
+
+/// How many bytes of each kind a segment has.
+#[derive(Default)]
+struct Spelling {
+    digits: usize,
+    lower: usize,
+    upper: usize,
+    /// What no word is spelled with.
+    foreign: usize,
+}
+
+impl Spelling {
+    fn of(segment: &str) -> Self {
+        let mut spelling = Self::default();
+        for byte in segment.bytes() {
+            match byte {
+                b'a'..=b'z' => spelling.lower += 1,
+                b'0'..=b'9' => spelling.digits += 1,
+                b'A'..=b'Z' => spelling.upper += 1,
+                byte if is_word_mark(byte) => {}
+                _ => spelling.foreign += 1,
+            }
+        }
+        spelling
+    }
 }
 
 /// What stands in a template for what was replaced, so that a template infers to itself.
@@ -61,11 +98,14 @@ fn is_version(segment: &str) -> bool {
         && numbers.next().is_none()
 }
 
-/// What a word can be spelled with: what a path holds unencoded (`pchar` of
+/// What a word can be spelled with beside letters and digits: what a path holds unencoded (`pchar` of
 /// [RFC 3986, section 3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)), without what marks an address, a value, a
 /// list or arguments, whatever they are: `@`, `=`, `,`, `(`, `)`, `'`.
-fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~!$&*+:".contains(&byte)
+fn is_word_mark(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'*' | b'+' | b':'
+    )
 }
 
 /// The form of [RFC 9562, section 4](https://www.rfc-editor.org/rfc/rfc9562#section-4), even without a decimal digit.

@@ -135,10 +135,6 @@ impl FromStr for Origin {
         if rest.contains(|char: char| char.is_whitespace() || char.is_control()) {
             return Err(invalid(Reason::Spaces));
         }
-        // `http:///host` is `http://host` to the parser.
-        if end == 0 {
-            return Err(invalid(Reason::Url(url::ParseError::EmptyHost)));
-        }
         let url = Url::parse(text).map_err(|error| invalid(Reason::Url(error)))?;
         Self::of(&url).ok_or_else(|| invalid(Reason::Url(url::ParseError::EmptyHost)))
     }

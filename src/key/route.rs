@@ -16,7 +16,6 @@ use super::text::escape;
 /// ```
 /// use reqwest_circuit_breaker::Route;
 ///
-/// # rustls::crypto::ring::default_provider().install_default().ok();
 /// let client = reqwest_middleware::ClientWithMiddleware::default();
 /// let mut request = client.get("https://api.example/items/42").with_extension(Route::new("/items/{id}"));
 /// # assert_eq!(request.extensions().get(), Some(&Route::new("/items/{id}")));
@@ -122,7 +121,11 @@ const MAX_SEGMENTS: usize = 8;
 
 /// Appends the route of a path: ASCII without control characters, at most 527 bytes.
 fn infer_into(path: &str, route: &mut String) {
-    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let end = path
+        .bytes()
+        .position(|byte| matches!(byte, b'?' | b'#'))
+        .unwrap_or(path.len());
+    let path = &path[..end];
     let path = path.strip_prefix('/').unwrap_or(path);
     for (n, segment) in path.split('/').enumerate() {
         route.push('/');

@@ -50,7 +50,6 @@ impl CircuitBreakerRegistry {
     /// use reqwest_circuit_breaker::{CircuitBreakerMiddleware, CircuitBreakerRegistry};
     ///
     /// let registry = CircuitBreakerRegistry::default();
-    /// # rustls::crypto::ring::default_provider().install_default().ok();
     /// let client = reqwest::Client::builder()
     ///     .redirect(registry.redirect_policy(Policy::limited(3)))
     ///     .build()?;

@@ -38,7 +38,6 @@ impl FailureKind {
     /// # runtime.block_on(async {
     /// // Nobody listens on a port that was just given back.
     /// let address = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    /// # rustls::crypto::ring::default_provider().install_default().ok();
     /// let client = reqwest::Client::builder().no_proxy().build()?;
     /// let error = client.get(format!("http://{address}/")).send().await.unwrap_err();
     /// assert_eq!(FailureKind::of(&error.into()), Some(FailureKind::Connect));

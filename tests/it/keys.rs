@@ -9,7 +9,7 @@ use reqwest_circuit_breaker::{CircuitKey, Origin, Route};
 mod checks;
 
 fn origin_of(url: &str) -> Origin {
-    Origin::of(&Url::parse(url).unwrap()).unwrap()
+    Origin::of(&Url::parse(url).expect("a URL")).expect("an origin")
 }
 
 #[test]
