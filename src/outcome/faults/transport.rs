@@ -13,6 +13,12 @@ pub(super) fn of_exchange(call: &reqwest::Error, cause: &(dyn Error + 'static)) 
     if is_callers(hyper) {
         return None;
     }
+    // A request that was never begun is *canceled*, by what had happened to its connection before.
+    let hyper = if hyper.is_canceled() {
+        hyper.source().and_then(first).unwrap_or(hyper)
+    } else {
+        hyper
+    };
     if call.is_timeout() || hyper.is_timeout() {
         return Some(FailureKind::Timeout);
     }
