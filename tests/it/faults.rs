@@ -117,7 +117,7 @@ struct End {
     of_body: bool,
 }
 
-/// Plays one row in one stack.
+/// Plays one row in one stack, and reads the body to its end.
 async fn outcome_of(scene: &Scene, stack: Stack) -> End {
     let client = stack.over(scene.client.clone());
     let response = match (scene.request)(&client).send().await {

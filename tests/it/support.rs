@@ -8,5 +8,6 @@ pub(crate) mod client;
 pub(crate) mod connection;
 pub(crate) mod http2;
 pub(crate) mod scripted;
+mod selftest;
 pub(crate) mod server;
 pub(crate) mod tls;

@@ -73,6 +73,14 @@ async fn http_proxies() {
             through(&proxy.url(""), "https://stock.example/").keep(proxy)
         }),
         row(
+            "a proxy over TLS whom nobody trusts, without a tunnel",
+            Fails(FailureKind::Tls),
+            || async {
+                let proxy = Server::play_tls(UNTRUSTED.server("127.0.0.1"), [Stall]).await;
+                through(&proxy.url(""), "http://stock.example/").keep(proxy)
+            },
+        ),
+        row(
             "a proxy over TLS whom nobody trusts",
             Fails(FailureKind::Connect),
             || async {
