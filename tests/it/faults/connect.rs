@@ -188,3 +188,42 @@ async fn an_address_of_ipv6_shows_in_the_connectors_error() {
         "{error:?}"
     );
 }
+
+/// A layer of the caller's own around the connector, whose error nobody here knows.
+#[derive(Clone)]
+struct Overloaded;
+
+impl<S> tower_layer::Layer<S> for Overloaded {
+    type Service = Shedding<S>;
+
+    fn layer(&self, inner: S) -> Shedding<S> {
+        Shedding(inner)
+    }
+}
+
+#[derive(Clone)]
+struct Shedding<S>(S);
+
+impl<S: tower_service::Service<R>, R> tower_service::Service<R> for Shedding<S> {
+    type Response = S::Response;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+    type Future = std::future::Ready<Result<S::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: R) -> Self::Future {
+        std::future::ready(Err("overloaded".into()))
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_error_of_the_connector_is_no_tls_fault_without_tls() {
+    check(vec![row(
+        "a connector that sheds load",
+        Fails(FailureKind::Connect),
+        || async { Scene::get(build(builder().connector_layer(Overloaded)), "http://stock.example/") },
+    )])
+    .await;
+}
