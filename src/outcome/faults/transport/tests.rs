@@ -86,12 +86,9 @@ async fn before_the_head(then: fn() -> io::Error) -> Option<FailureKind> {
 }
 
 async fn in_the_body(then: fn() -> io::Error) -> Option<FailureKind> {
-    let response = get(Wire {
-        bytes: b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc",
-        then,
-    })
-    .await
-    .unwrap();
+    let response = get(Wire::new(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc", then))
+        .await
+        .unwrap();
     let response = reqwest::Response::from(response.map(reqwest::Body::wrap));
     of_body(&response.bytes().await.unwrap_err())
 }
@@ -146,8 +143,8 @@ async fn exhaustion_of_this_machine_is_nobodys_failure() {
 #[tokio::test]
 async fn a_connection_that_ended_before_the_request_is_a_disconnect() {
     let mut sender = connect(Wire {
-        bytes,
-        then: || io::ErrorKind::ConnectionReset.into(),
+        waits: false,
+        ..Wire::new(b"", || io::ErrorKind::ConnectionReset.into())
     })
     .await;
     while sender.ready().await.is_ok() {
