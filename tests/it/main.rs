@@ -1,3 +1,7 @@
-//! The integration tests: one binary, a file per rule.
+//! The integration tests: one binary, a file per rule, a scripted local server in `support`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod faults;
 mod keys;
+mod support;
