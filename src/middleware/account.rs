@@ -31,15 +31,13 @@ impl Account {
         Self::new(permit, origin)
     }
 
-    /// For an error: the origin of the last hop, if there was one and the error is not the redirect itself.
+    /// For an error: the origin that gave the answer it was made from, else that of the last hop, if there was one.
     pub(super) fn of_error(permit: Permit, outcome: &Outcome<'_>, hop: Option<CircuitKey>) -> Self {
-        let origin = if outcome.status().is_some() {
-            // Made from a response, and with that response's URL.
+        let origin = if outcome.answered() {
+            // Made from an answer, and with that answer's URL.
             outcome.url().and_then(|url| elsewhere(url, &permit))
-        } else if outcome.failure_kind().is_some() || !outcome.answered() {
-            hop.filter(|origin| *origin != permit.key().origin_key())
         } else {
-            None
+            hop.filter(|origin| *origin != permit.key().origin_key())
         };
         Self::new(permit, origin)
     }
