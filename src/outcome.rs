@@ -179,11 +179,15 @@ impl<'a> Outcome<'a> {
         self.answer != Answer::None
     }
 
-    /// The URL in the error, if there is one.
-    pub(crate) fn url(&self) -> Option<&'a Url> {
-        self.error
-            .and_then(|error| chain::of_the_call(error))
-            .and_then(reqwest::Error::url)
+    /// The URL that gave the answer which the error was made from. A redirect that was not followed has none: its error
+    /// may name a URL that nobody went to.
+    pub(crate) fn answering_url(&self) -> Option<&'a Url> {
+        let made_from_one = self.status.is_some() || self.answer == Answer::Broken;
+        made_from_one.then(|| self.url()).flatten()
+    }
+
+    fn url(&self) -> Option<&'a Url> {
+        self.error.and_then(|error| chain::of_the_call(error)).and_then(reqwest::Error::url)
     }
 
     /// Returns `true` if the answer was received, so that the call is a success unless its status says otherwise.

@@ -34,8 +34,7 @@ impl Account {
     /// For an error: the origin that gave the answer it was made from, else that of the last hop, if there was one.
     pub(super) fn of_error(permit: Permit, outcome: &Outcome<'_>, hop: Option<CircuitKey>) -> Self {
         let origin = if outcome.answered() {
-            // Made from an answer, and with that answer's URL.
-            outcome.url().and_then(|url| elsewhere(url, &permit))
+            outcome.answering_url().and_then(|url| elsewhere(url, &permit))
         } else {
             hop.filter(|origin| *origin != permit.key().origin_key())
         };
