@@ -187,7 +187,9 @@ impl<'a> Outcome<'a> {
     }
 
     fn url(&self) -> Option<&'a Url> {
-        self.error.and_then(|error| chain::of_the_call(error)).and_then(reqwest::Error::url)
+        self.error
+            .and_then(|error| chain::of_the_call(error))
+            .and_then(reqwest::Error::url)
     }
 
     /// Returns `true` if the answer was received, so that the call is a success unless its status says otherwise.
