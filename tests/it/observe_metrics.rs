@@ -421,23 +421,34 @@ fn a_panicking_recorder_is_contained() {
 
 #[test]
 fn the_state_shown_last_is_the_present_one_whoever_was_faster() {
-    let (store, threads) = (Store::default(), 4);
+    let store = Store::default();
+    with_local_recorder(&store, || {
+        let breaker = builder(&ManualClock::new())
+            .build()
+            .unwrap()
+            .get_or_create(&stock())
+            .unwrap();
+        let faster = breaker.clone();
+        store.before_next_set(move || faster.reset());
+        breaker.force_open();
+        assert_eq!(breaker.state(), State::Closed);
+        assert_eq!(store.get("circuit_breaker_state"), Some(0.0));
+    });
+}
+
+#[test]
+fn the_state_is_right_after_threads_fought_over_it() {
+    let store = Store::default();
+    let registry = builder(&ManualClock::new()).build().unwrap();
+    let breaker = with_local_recorder(&store, || registry.get_or_create(&stock()).unwrap());
     for _ in 0..50 {
-        let registry = builder(&ManualClock::new()).build().unwrap();
-        let breaker = with_local_recorder(&store, || registry.get_or_create(&stock()).unwrap());
-        let start = Barrier::new(threads);
+        let start = Barrier::new(2);
         std::thread::scope(|scope| {
-            for n in 0..threads {
+            for change in [CircuitBreaker::reset, CircuitBreaker::force_open] {
                 let (breaker, start) = (&breaker, &start);
                 scope.spawn(move || {
                     start.wait();
-                    for _ in 0..20 {
-                        if n % 2 == 0 {
-                            breaker.reset()
-                        } else {
-                            breaker.force_open()
-                        }
-                    }
+                    (0..20).for_each(|_| change(breaker));
                 });
             }
         });

@@ -13,6 +13,7 @@ pub(super) struct Store(Arc<Inner>);
 struct Inner {
     kept: Mutex<Kept>,
     on_registration: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    before_next_set: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 #[derive(Default)]
@@ -72,6 +73,11 @@ impl Store {
         assert!(self.0.on_registration.set(Box::new(call)).is_ok());
     }
 
+    /// Lets something happen between the moment a state is read and the moment it is shown.
+    pub(super) fn before_next_set(&self, call: impl FnOnce() + Send + 'static) {
+        *self.0.before_next_set.lock().unwrap() = Some(Box::new(call));
+    }
+
     fn describe(&self, name: KeyName, unit: Option<Unit>) {
         let unit = unit.map(|unit| unit.as_str().to_owned());
         self.0
@@ -115,11 +121,11 @@ impl Recorder for Store {
     }
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        Counter::from_arc(Arc::new(Value(self.register(key))))
+        Counter::from_arc(Arc::new(Value(self.register(key), self.clone())))
     }
 
     fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::from_arc(Arc::new(Value(self.register(key))))
+        Gauge::from_arc(Arc::new(Value(self.register(key), self.clone())))
     }
 
     fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
@@ -127,7 +133,7 @@ impl Recorder for Store {
     }
 }
 
-struct Value(Cell);
+struct Value(Cell, Store);
 
 impl CounterFn for Value {
     fn increment(&self, value: u64) {
@@ -149,8 +155,10 @@ impl GaugeFn for Value {
     }
 
     fn set(&self, value: f64) {
-        // Makes it likely that another thread comes between reading the state and showing it.
-        std::thread::yield_now();
+        let before = self.1.0.before_next_set.lock().unwrap().take();
+        if let Some(call) = before {
+            call();
+        }
         *self.0.lock().unwrap() = value;
     }
 }
@@ -208,7 +216,7 @@ macro_rules! recorder {
 
 recorder!(
     Sizeless,
-    |key| Counter::from_arc(Arc::new(Value(Sizeless::store().register(key)))),
-    |key| Gauge::from_arc(Arc::new(Value(Sizeless::store().register(key))))
+    |key| Counter::from_arc(Arc::new(Value(Sizeless::store().register(key), Store::default()))),
+    |key| Gauge::from_arc(Arc::new(Value(Sizeless::store().register(key), Store::default())))
 );
 recorder!(Broken, |_| Counter::from_arc(Arc::new(Failing)), |_| Gauge::noop());
