@@ -218,4 +218,31 @@ mod tests {
         assert!(outcome.answered());
         assert!(outcome.status().is_none() && outcome.headers().is_none() && outcome.error().is_none());
     }
+
+    /// The error of a request to this URL, which reqwest refuses to send.
+    async fn refused(url: &str) -> reqwest_middleware::Error {
+        rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
+        let client = reqwest::Client::builder().no_proxy().https_only(true).build().unwrap();
+        client.get(url).send().await.unwrap_err().into()
+    }
+
+    #[tokio::test]
+    async fn a_way_out_of_http_proves_an_answer_if_the_request_was_one_of_http() {
+        for url in ["ftp://stock.example/", "foo://stock.example/"] {
+            let error = refused(url).await;
+            assert!(!Outcome::of_error(&error).answered());
+            assert!(Outcome::of_http_error(&error).received());
+            assert_eq!(Outcome::of_http_error(&error).failure_kind(), None);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_that_could_not_be_made_proves_nothing() {
+        for url in ["http://stock.example/", "not a URL"] {
+            let error = refused(url).await;
+            assert!(!Outcome::of_http_error(&error).answered(), "{error:?}");
+        }
+        let foreign = reqwest_middleware::Error::middleware(std::io::Error::other("ftp://stock.example/"));
+        assert!(!Outcome::of_http_error(&foreign).answered());
+    }
 }

@@ -70,17 +70,13 @@ impl Queue {
     }
 
     fn evict_exactly(&mut self, remove: impl Fn(&CircuitBreaker) -> bool) -> Option<CircuitBreaker> {
-        let candidates = self
-            .entries
-            .iter()
-            .enumerate()
-            .filter(|(_, entry)| may_go(&entry.breaker));
-        let (index, entry) = candidates.min_by_key(|(_, entry)| entry.breaker.last_used())?;
-        if remove(&entry.breaker) {
-            self.entries.remove(index).map(|entry| entry.breaker)
-        } else {
-            None
-        }
+        let mut candidates: Vec<usize> = (0..self.entries.len()).collect();
+        candidates.sort_by_key(|index| self.entries[*index].breaker.last_used());
+        let gone = candidates.into_iter().find(|index| {
+            let breaker = &self.entries[*index].breaker;
+            may_go(breaker) && remove(breaker)
+        })?;
+        self.entries.remove(gone).map(|entry| entry.breaker)
     }
 
     fn evict_by_second_chance(&mut self, remove: impl Fn(&CircuitBreaker) -> bool) -> Option<CircuitBreaker> {

@@ -1,7 +1,8 @@
-//! The integration tests: one binary, a file per rule.
+//! The integration tests: one binary, a file per rule, a scripted local server in `support`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
+mod faults;
 mod keys;
 #[cfg(feature = "metrics")]
 mod observe_metrics;
@@ -9,3 +10,4 @@ mod observe_metrics;
 mod observe_serde;
 #[cfg(all(feature = "tracing", feature = "retry"))]
 mod observe_tracing;
+mod support;
