@@ -4,4 +4,10 @@
 
 mod faults;
 mod keys;
+#[cfg(feature = "metrics")]
+mod observe_metrics;
+#[cfg(feature = "serde")]
+mod observe_serde;
+#[cfg(all(feature = "tracing", feature = "retry"))]
+mod observe_tracing;
 mod support;
