@@ -208,6 +208,8 @@ impl Drop for Fixture {
             assert_adds_up(&self.snapshot());
             let mut steps = self.events.transitions();
             steps.retain(|step| step.key() == self.breaker.key());
+            // Threads may deliver out of order.
+            steps.sort_by_key(|step| step.generation());
             assert_legal_path(&steps);
         }
     }
@@ -252,6 +254,14 @@ pub(crate) fn assert_legal_path(steps: &[Transition]) {
         assert!(legal, "{step:?}");
         state = step.to();
     }
+}
+
+/// The n-th of a fixed sequence of numbers without a pattern: SplitMix64.
+pub(crate) fn dice(n: u64) -> u64 {
+    let mut z = n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
 }
 
 /// Runs a call that panics, and asserts that it did.

@@ -1,5 +1,18 @@
 //! The integration tests: one binary, a file per rule.
 
+mod abandoned;
+mod by_hand;
+mod cancellation;
+mod clock;
+mod events;
 mod fixture;
 mod keys;
+mod opening_length;
 mod probe_slots;
+mod reading;
+mod rejection;
+mod report_only;
+mod stale_verdicts;
+mod totals;
+mod trip_policies;
+mod windows;
