@@ -222,7 +222,7 @@ mod tests {
         );
         assert_eq!(
             policy(TripPolicy::consecutive_failures(1).over_last_calls(9)),
-            "over_last"
+            "over_last_calls"
         );
         assert_eq!(
             policy(TripPolicy::consecutive_failures(1).minimum_calls(9)),
