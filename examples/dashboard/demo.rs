@@ -114,7 +114,7 @@ async fn live(n: usize, upstream: Arc<Upstream>) {
                     let n = calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     Answer::Status(if n % 3 == 0 { 200 } else { 503 })
                 });
-                seconds(6).await;
+                seconds(9).await;
             }
             // Dies and comes back.
             2 => {
