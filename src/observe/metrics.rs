@@ -127,8 +127,7 @@ impl Meter {
     }
 
     pub(crate) fn count_transition(&self, step: &Step, state: impl Fn() -> State) {
-        let seconds = self.open_seconds(step);
-        if seconds > 0 {
+        if let Some(seconds) = self.open_seconds(step) {
             self.add(Series::OpenSeconds, seconds, &state);
         }
         contained(|| {
@@ -145,19 +144,20 @@ impl Meter {
 }
 
 impl Meter {
-    /// Whole seconds that an ended opening adds to the sum of all. The fraction stays in the sum, so that it is never off
+    /// Whole seconds that an ended opening adds to the sum of all, `None` if none ended. The fraction stays in the sum, so that it is never off
     /// by more than one second, however many openings there were.
-    fn open_seconds(&self, step: &Step) -> u64 {
+    fn open_seconds(&self, step: &Step) -> Option<u64> {
         // The time of a half-open phase is the probe's. What `open_for` says there contains the opening before, which
         // was counted when it ended.
         let (State::Open | State::ForcedOpen, Some(open_for)) = (step.from, step.open_for) else {
-            return 0;
+            return None;
         };
         let sum = |before: u64| before.saturating_add(nanos(open_for));
         let update = self
             .open_nanos
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |before| Some(sum(before)));
-        update.map_or(0, |before| sum(before) / NANOS_PER_SECOND - before / NANOS_PER_SECOND)
+        let before = update.ok()?;
+        Some(sum(before) / NANOS_PER_SECOND - before / NANOS_PER_SECOND)
     }
 
     fn add(&self, series: Series, amount: u64, state: impl Fn() -> State) {
