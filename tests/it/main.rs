@@ -26,3 +26,22 @@ mod support;
 mod totals;
 mod trip_policies;
 mod windows;
+mod bodies;
+mod callers_mistakes;
+mod dropped_calls;
+mod herd;
+mod hung_upstream;
+mod layers;
+#[cfg(feature = "retry")]
+mod misplaced;
+mod redirects;
+#[cfg(feature = "retry")]
+mod retries;
+mod retry_after;
+mod sharing;
+mod skip;
+mod stale_connections;
+mod statuses;
+#[cfg(feature = "retry")]
+mod stopping_retries;
+mod tls;
