@@ -184,9 +184,13 @@ impl CircuitBreakerRegistry {
     /// Gives an origin's breaker the verdict of a call that was sent to another origin and redirected here. The breaker
     /// never admitted it, so it listens only while it is closed.
     pub(crate) fn charge(&self, origin: KeyRef<'_>, verdict: Verdict, wish: Option<Duration>) {
-        let found = self.inner.store.get(origin);
-        let breaker = found.or_else(|| self.inner.key_scheme.is_origin().then(|| self.create(origin)).flatten());
-        if let Some(permit) = breaker.and_then(|breaker| breaker.admit_if_closed()) {
+        let now = self.retire_idle();
+        let create = || self.inner.key_scheme.is_origin().then(|| self.create(origin)).flatten();
+        let Some(breaker) = self.inner.store.get(origin).or_else(create) else {
+            return;
+        };
+        self.inner.store.mark_used(&breaker, now);
+        if let Some(permit) = breaker.admit_if_closed() {
             permit.record_with(verdict, wish);
         }
     }
@@ -251,6 +255,9 @@ impl CircuitBreakerRegistry {
         let (breaker, event) = inner.store.insert(&inner.site, &key, || {
             CircuitBreaker::new(key.clone(), config, Arc::clone(&inner.site), seed)
         });
+        if let Some(breaker) = &breaker {
+            breaker.announce();
+        }
         let keys_grow = inner.misuse.keys_grow(&inner.site, &inner.store, &key);
         event
             .iter()

@@ -168,11 +168,15 @@ impl DefaultClassifier {
     /// [`FailureKind::Status`] is the same as [`ignored_status`](Self::ignored_status) of its code.
     ///
     /// ```
-    /// use reqwest_circuit_breaker::{DefaultClassifier, FailureKind};
+    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, FailureKind, Outcome, Verdict};
     ///
-    /// // Certificates are somebody else's watch here.
-    /// let classifier = DefaultClassifier::default().ignored_kind(FailureKind::Tls);
-    /// # let _ = classifier;
+    /// let classifier = DefaultClassifier::default()
+    ///     .ignored_kind(FailureKind::Tls) // certificates are somebody else's watch here
+    ///     .ignored_kind(FailureKind::Status(StatusCode::NOT_IMPLEMENTED));
+    /// let headers = HeaderMap::new();
+    /// let outcome = Outcome::of_response(StatusCode::NOT_IMPLEMENTED, &headers);
+    /// assert_eq!(classifier.classify(&outcome), Verdict::Ignored);
     /// ```
     #[must_use = "it returns the changed classifier"]
     pub fn ignored_kind(mut self, kind: FailureKind) -> Self {

@@ -25,6 +25,8 @@ impl FailureKind {
     /// what it wraps. A wrapper that is transparent (`#[error(transparent)]`) and not known here hides the error: it is
     /// then `None`.
     ///
+    /// Without the feature `http2`, a body stream of the caller's that failed over HTTP/2 is taken for a disconnect.
+    ///
     /// `None` are the errors of other middlewares, a rejection by a breaker, a request that could not be built, a body
     /// stream of the caller's that failed, a local exhaustion (file descriptors, ports), a redirect error (the upstream
     /// answered), and a body that arrived whole but could not be decoded.

@@ -6,10 +6,13 @@
 
 use std::collections::VecDeque;
 
-use super::store::EXACT_UP_TO;
 use crate::breaker::CircuitBreaker;
 use crate::state::State;
 use crate::sync::{Ordering, fence};
+
+/// Up to this bound the order of use is exact. Beyond it, uses between two creations are not told apart: nothing is
+/// evicted between them, and the cores need not share a counter that every call writes.
+pub(super) const EXACT_UP_TO: usize = 16;
 
 /// How many entries one search may look at in any case. A search may look at more if others before it looked at fewer.
 const SEARCH: usize = 1024;
@@ -81,17 +84,13 @@ impl Queue {
     }
 
     fn evict_exactly(&mut self, remove: impl Fn(&CircuitBreaker) -> bool) -> Option<CircuitBreaker> {
-        let candidates = self
-            .entries
-            .iter()
-            .enumerate()
-            .filter(|(_, entry)| may_go(&entry.breaker));
-        let (index, entry) = candidates.min_by_key(|(_, entry)| entry.breaker.last_used())?;
-        if remove(&entry.breaker) {
-            self.entries.remove(index).map(|entry| entry.breaker)
-        } else {
-            None
-        }
+        let mut candidates: Vec<usize> = (0..self.entries.len()).collect();
+        candidates.sort_by_key(|index| self.entries[*index].breaker.last_used());
+        let gone = candidates.into_iter().find(|index| {
+            let breaker = &self.entries[*index].breaker;
+            may_go(breaker) && remove(breaker)
+        })?;
+        self.entries.remove(gone).map(|entry| entry.breaker)
     }
 
     fn evict_by_second_chance(&mut self, remove: impl Fn(&CircuitBreaker) -> bool) -> Option<CircuitBreaker> {

@@ -147,6 +147,19 @@ async fn a_content_that_cannot_be_decoded_is_broken_without_a_kind() {
     assert_eq!(ear.heard(), [BodyEnd::Broken(None)]);
 }
 
+/// What a caller can ask an error of reqwest.
+fn flags(error: &reqwest::Error) -> ([bool; 6], Option<String>) {
+    let flags = [
+        error.is_decode(),
+        error.is_body(),
+        error.is_timeout(),
+        error.is_request(),
+        error.is_connect(),
+        error.is_builder(),
+    ];
+    (flags, error.url().map(|url| url.path().to_owned()))
+}
+
 /// The caller sees the same predicates as without the wrapper, by whichever way it reads.
 #[tokio::test]
 async fn errors_keep_their_kind() {
@@ -160,17 +173,6 @@ async fn errors_keep_their_kind() {
                 .unwrap()
                 .unwrap_err(),
         }
-    }
-    fn flags(error: &reqwest::Error) -> ([bool; 6], Option<String>) {
-        let flags = [
-            error.is_decode(),
-            error.is_body(),
-            error.is_timeout(),
-            error.is_request(),
-            error.is_connect(),
-            error.is_builder(),
-        ];
-        (flags, error.url().map(ToString::to_string))
     }
     for kind in [
         io::ErrorKind::TimedOut,
@@ -269,4 +271,70 @@ async fn a_body_that_panics_reports_once() {
     let response = ear.watch(scripted([Step::Panic], false));
     assert!(tokio::spawn(response.bytes()).await.unwrap_err().is_panic());
     assert_eq!(ear.heard(), FINE);
+}
+
+/// Serves these bytes on every connection and closes it, on a thread that ends with the process.
+fn serve(bytes: &'static [u8]) -> String {
+    use std::io::{Read, Write};
+
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/items", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            stream.write_all(bytes).ok();
+        }
+    });
+    url
+}
+
+/// What a real connection does to a body, with and without the wrapper.
+#[tokio::test]
+async fn real_bodies_end_as_they_did() {
+    rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .pool_max_idle_per_host(0)
+        .build()
+        .unwrap();
+    let broken = |kind| [BodyEnd::Broken(kind)];
+    for (bytes, expected) in [
+        (&b"HTTP/1.1 200 Fine\r\ncontent-length: 3\r\n\r\nabc"[..], FINE),
+        (b"HTTP/1.1 200 Fine\r\nconnection: close\r\n\r\nabc", FINE),
+        (b"HTTP/1.1 200 Fine\r\ncontent-length: 0\r\n\r\n", FINE),
+        (
+            b"HTTP/1.1 200 Fine\r\ncontent-length: 9\r\n\r\nabc",
+            broken(Some(FailureKind::Body)),
+        ),
+        (
+            b"HTTP/1.1 200 Fine\r\ntransfer-encoding: chunked\r\n\r\nxyz",
+            broken(Some(FailureKind::Body)),
+        ),
+        (
+            b"HTTP/1.1 200 Fine\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc",
+            broken(None),
+        ),
+    ] {
+        let url = serve(bytes);
+        let bare = client.get(&url).send().await.unwrap();
+        let ear = Ear::default();
+        let watched = ear.watch(client.get(&url).send().await.unwrap());
+        assert_eq!(watched.url(), bare.url());
+        assert_eq!(watched.remote_addr(), bare.remote_addr());
+        assert!(watched.remote_addr().is_some());
+        assert_eq!(watched.content_length(), bare.content_length());
+        assert_eq!(watched.headers(), bare.headers());
+        assert_eq!(watched.extensions().len(), bare.extensions().len());
+
+        let (bare, watched) = (bare.bytes().await, watched.bytes().await);
+        assert_eq!(ear.heard(), expected);
+        assert_eq!(watched.as_ref().ok(), bare.as_ref().ok());
+        let (bare, watched) = (bare.err(), watched.err());
+        assert_eq!(watched.as_ref().map(flags), bare.as_ref().map(flags));
+        // Whoever reads the body in the stack, outside of the wrapper, comes to the same conclusion.
+        assert_eq!(
+            watched.map(|error| FailureKind::of(&error.into())),
+            bare.map(|error| FailureKind::of(&error.into()))
+        );
+    }
 }

@@ -29,7 +29,7 @@ const UNUSABLE_URL: [&str; 3] = ["invalid URL", "invalid dns name", "Invalid Ser
 /// The kind of a failure to connect, below `client`.
 pub(super) fn of(call: &reqwest::Error, client: &legacy::Error) -> Option<FailureKind> {
     let cause = client.source()?;
-    if local::exhausted(cause) && !lacks_ipv6(cause) {
+    if is_this_machines(cause) {
         return None;
     }
     // Before the timeout: a resolver may say of its own that it timed out.
@@ -66,6 +66,11 @@ fn of_bare_io(error: &io::Error) -> FailureKind {
     } else {
         FailureKind::Connect
     }
+}
+
+/// Returns `true` if this machine could not make the connection, whoever was at its other end.
+fn is_this_machines(cause: &(dyn Error + 'static)) -> bool {
+    local::exhausted(cause) && !lacks_ipv6(cause)
 }
 
 /// Returns `true` if the last address that was tried is an IPv6 one, and this machine has no IPv6 to reach it from. The
@@ -107,6 +112,8 @@ fn begins_with(text: fmt::Arguments<'_>, beginning: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     #[test]
@@ -135,5 +142,41 @@ mod tests {
         ] {
             assert_eq!(of_bare_io(&kind.into()), FailureKind::Connect);
         }
+    }
+
+    /// What hyper-util's connector says when the last address of a name could not be reached.
+    #[derive(Debug)]
+    struct ConnectError(
+        #[expect(dead_code, reason = "shown")] &'static str,
+        SocketAddr,
+        io::Error,
+    );
+
+    impl fmt::Display for ConnectError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("tcp connect error")
+        }
+    }
+
+    impl Error for ConnectError {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.2)
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_missing_ipv6_is_told_from_exhausted_ports() {
+        let not_available = |address: &str| {
+            let address = address.parse().unwrap();
+            ConnectError("tcp connect error", address, io::Error::from_raw_os_error(99))
+        };
+        let (ipv4, ipv6) = (not_available("192.0.2.1:443"), not_available("[2001:db8::1]:443"));
+        assert!(ipv4.1.is_ipv4() && ipv6.1.is_ipv6());
+        assert!(is_this_machines(&ipv4));
+        assert!(!is_this_machines(&ipv6));
+        // Exhausted descriptors are exhausted, whatever the address.
+        let no_files = ConnectError("tcp connect error", ipv6.1, io::Error::from_raw_os_error(24));
+        assert!(is_this_machines(&no_files));
     }
 }

@@ -13,6 +13,12 @@ pub(super) fn of_exchange(call: &reqwest::Error, cause: &(dyn Error + 'static)) 
     if is_callers(hyper) {
         return None;
     }
+    // A request that was never begun is *canceled*, by what had happened to its connection before.
+    let hyper = if hyper.is_canceled() {
+        hyper.source().and_then(first).unwrap_or(hyper)
+    } else {
+        hyper
+    };
     if call.is_timeout() || hyper.is_timeout() {
         return Some(FailureKind::Timeout);
     }
@@ -20,8 +26,9 @@ pub(super) fn of_exchange(call: &reqwest::Error, cause: &(dyn Error + 'static)) 
         return Some(kind);
     }
     let Some(below) = hyper.source() else {
-        // Of those without a cause, three are ends of the connection. What remains is bytes that were not expected.
-        let ended = hyper.is_incomplete_message() || hyper.is_canceled() || hyper.is_closed();
+        // Of those without a cause, two are ends of the connection. The others are bytes that could not be understood or
+        // were not expected.
+        let ended = hyper.is_incomplete_message() || hyper.is_closed();
         return Some(if ended {
             FailureKind::Disconnect
         } else {
@@ -31,7 +38,6 @@ pub(super) fn of_exchange(call: &reqwest::Error, cause: &(dyn Error + 'static)) 
     Some(match below.downcast_ref::<io::Error>() {
         // A TLS alert after the handshake, as TLS 1.3 refuses a client's certificate.
         Some(io) if is_from_tls(io) => FailureKind::Tls,
-        _ if hyper.is_parse() => FailureKind::Protocol,
         _ => FailureKind::Disconnect,
     })
 }
@@ -91,3 +97,6 @@ fn is_local_reset(_: &hyper::Error) -> bool {
 fn first<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     chain(error).find_map(|error| error.downcast_ref())
 }
+
+#[cfg(test)]
+mod tests;
