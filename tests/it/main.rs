@@ -7,7 +7,10 @@ mod bodies;
 mod by_hand;
 mod callers_mistakes;
 mod cancellation;
+#[cfg(feature = "retry")]
+mod chaos;
 mod clock;
+mod dice;
 mod dropped_calls;
 mod events;
 mod faults;
@@ -41,6 +44,7 @@ mod stale_verdicts;
 mod statuses;
 #[cfg(feature = "retry")]
 mod stopping_retries;
+mod stress;
 mod support;
 mod tls;
 mod totals;
