@@ -5,6 +5,8 @@
 mod bodies;
 mod callers_mistakes;
 mod dropped_calls;
+#[cfg(feature = "retry")]
+mod experiments;
 mod faults;
 mod herd;
 mod hung_upstream;
