@@ -174,6 +174,11 @@ impl CircuitBreaker {
 
 /// For the registry and the middleware.
 impl CircuitBreaker {
+    /// Shows a new breaker to whoever counts. Runs foreign code.
+    pub(crate) fn announce(&self) {
+        self.core().announce();
+    }
+
     /// Admits a call of a closed breaker, unless the clock would have to be read: calls no foreign code, so that it may
     /// run under a lock.
     #[inline]

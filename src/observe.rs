@@ -4,8 +4,21 @@
 //! them. The structs here are plain data that the other rooms fill.
 
 pub(crate) mod event;
+#[cfg(feature = "serde")]
+mod json;
 pub(crate) mod listener;
+#[cfg(feature = "metrics")]
+mod metrics;
+#[cfg(not(feature = "metrics"))]
+mod no_metrics;
 pub(crate) mod snapshot;
+#[cfg(feature = "tracing")]
+mod tracing;
+
+#[cfg(feature = "metrics")]
+pub(crate) use self::metrics::{Meter, Meters};
+#[cfg(not(feature = "metrics"))]
+pub(crate) use self::no_metrics::{Meter, Meters};
 
 pub use event::{Event, Evicted, EvictionReason, KeysGrow, Misplaced, Overflowed, ProbeFinished, Rejected, Transition};
 pub use listener::Listener;

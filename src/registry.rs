@@ -255,6 +255,9 @@ impl CircuitBreakerRegistry {
         let (breaker, event) = inner.store.insert(&inner.site, &key, || {
             CircuitBreaker::new(key.clone(), config, Arc::clone(&inner.site), seed)
         });
+        if let Some(breaker) = &breaker {
+            breaker.announce();
+        }
         let keys_grow = inner.misuse.keys_grow(&inner.site, &inner.store, &key);
         event
             .iter()

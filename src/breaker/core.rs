@@ -16,8 +16,8 @@ use super::site::Site;
 use super::stripes::{Counters, Lease};
 use crate::error::CircuitOpenError;
 use crate::key::CircuitKey;
-use crate::observe::Event;
 use crate::observe::event::{ProbeFinished, Rejected, Step};
+use crate::observe::{Event, Meter};
 use crate::state::State;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
 use crate::verdict::Verdict;
@@ -27,6 +27,7 @@ pub(super) struct Core {
     word: AtomicU64,
     pub(super) counters: Counters,
     machine: Mutex<Machine>,
+    meter: Meter,
     pub(super) key: CircuitKey,
     pub(super) config: Arc<CircuitBreakerConfig>,
     pub(super) site: Arc<Site>,
@@ -89,6 +90,7 @@ impl Core {
             word: AtomicU64::new(Word::of(&machine).0),
             counters: Counters::default(),
             machine: Mutex::new(machine),
+            meter: site.meter(&key),
             times_calls: config.times_calls(),
             key,
             config,
@@ -122,6 +124,7 @@ impl Core {
         let quiet = ticket.role == Role::Call && self.word().is_quiet_in(ticket.generation);
         if quiet {
             counters.count_success();
+            self.meter.count_success(|| self.state());
         }
         quiet
     }
@@ -140,7 +143,7 @@ impl Core {
             (decision.map(|ticket| Permit::new(lease(), ticket, now)), spared, step)
         });
         // From here on a panic drops the permit, and with it the slot.
-        self.publish(Settlement { probe: None, step });
+        self.publish_step(step);
         if let Some(rejection) = spared {
             self.publish_rejection(self.error(rejection));
         }
@@ -163,7 +166,19 @@ impl Core {
         let elapsed = now.since(admitted);
         let settlement =
             self.locked(|machine| machine.settle(&self.config, ticket, verdict, retry_after, elapsed, now));
+        self.meter.count(settlement.counted, || self.state());
         self.publish(settlement);
+    }
+
+    /// Shows that the breaker is there.
+    pub(super) fn announce(&self) {
+        self.meter.announce(|| self.state());
+    }
+
+    /// Counts a call that was given up.
+    pub(super) fn count_cancelled(&self, counters: &Counters) {
+        counters.count_cancelled();
+        self.meter.count_cancelled(|| self.state());
     }
 
     /// Gives a probe's slot back. Tells nobody.
@@ -175,7 +190,7 @@ impl Core {
     pub(super) fn by_hand(&self, change: impl FnOnce(&mut Machine, Tick) -> Option<Arc<Step>>) {
         let now = self.site.now();
         let step = self.locked(|machine| change(machine, now));
-        self.publish(Settlement { probe: None, step });
+        self.publish_step(step);
     }
 
     /// The rejection that a call would get now. Changes nothing.
@@ -211,20 +226,26 @@ impl Core {
     }
 
     fn publish(&self, settlement: Settlement) {
-        if let Some(verdict) = settlement.probe {
+        if let (Some(verdict), true) = (settlement.counted, settlement.of_probe) {
             let finished = ProbeFinished {
                 subject: self.site.subject(&self.key),
                 verdict,
             };
             self.site.publish(&Event::ProbeFinished(finished));
         }
-        if let Some(step) = settlement.step {
+        self.publish_step(settlement.step);
+    }
+
+    fn publish_step(&self, step: Option<Arc<Step>>) {
+        if let Some(step) = step {
+            self.meter.count_transition(&step, || self.state());
             self.site.publish_step(&self.key, step);
         }
     }
 
     fn publish_rejection(&self, rejection: CircuitOpenError) {
         let enforced = !self.config.report_only;
+        self.meter.count_rejected(rejection.reason, || self.state());
         self.site.publish(&Event::Rejected(Rejected { rejection, enforced }));
     }
 

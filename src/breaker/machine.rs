@@ -91,8 +91,10 @@ pub(crate) struct Admission {
 /// What a verdict did.
 #[derive(Debug, Default)]
 pub(crate) struct Settlement {
-    /// The verdict of a probe that counted.
-    pub(crate) probe: Option<Verdict>,
+    /// The verdict as it was counted; `None` if it came late.
+    pub(crate) counted: Option<Verdict>,
+    /// Whether it was a probe's.
+    pub(crate) of_probe: bool,
     pub(crate) step: Option<Arc<Step>>,
 }
 
@@ -205,7 +207,11 @@ impl Machine {
         self.totals.count(verdict);
         let tripped = matches!(self.phase, Phase::Closed) && self.trips(config, verdict, elapsed, now);
         let step = tripped.then(|| self.open(config, TransitionReason::Tripped, retry_after, now));
-        Settlement { probe: None, step }
+        Settlement {
+            counted: Some(verdict),
+            of_probe: false,
+            step,
+        }
     }
 
     /// Gives a dropped call's slot back. That is all a dropped call does.
@@ -260,7 +266,8 @@ impl Machine {
             None
         };
         Settlement {
-            probe: Some(verdict),
+            counted: Some(verdict),
+            of_probe: true,
             step,
         }
     }

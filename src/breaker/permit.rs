@@ -112,7 +112,7 @@ impl Permit {
         if self.is_probe() {
             self.lease.core().release(self.ticket);
         }
-        self.lease.counters().count_cancelled();
+        self.lease.core().count_cancelled(self.lease.counters());
     }
 
     fn may_be_abandoned(&self) -> bool {

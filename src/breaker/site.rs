@@ -6,9 +6,9 @@ use std::time::{Instant, SystemTime};
 
 use super::clock::{Clock, Tick};
 use crate::key::CircuitKey;
-use crate::observe::Event;
 use crate::observe::event::{Step, Subject, Transition};
 use crate::observe::listener::Listeners;
+use crate::observe::{Event, Meter, Meters};
 use crate::state::State;
 use crate::sync::{AtomicBool, Ordering};
 
@@ -16,6 +16,7 @@ use crate::sync::{AtomicBool, Ordering};
 pub(crate) struct Site {
     registry: Arc<str>,
     listeners: Listeners,
+    meters: Meters,
     clock: Box<dyn Clock>,
     start: Instant,
     ever_opened: AtomicBool,
@@ -25,6 +26,7 @@ impl Site {
     pub(crate) fn new(registry: Arc<str>, listeners: Listeners, clock: Box<dyn Clock>) -> Self {
         let start = clock.now();
         Self {
+            meters: Meters::new(&registry),
             registry,
             listeners,
             clock,
@@ -49,6 +51,11 @@ impl Site {
     /// Whether any breaker of the registry ever opened.
     pub(crate) fn ever_opened(&self) -> bool {
         self.ever_opened.load(Ordering::Relaxed)
+    }
+
+    /// Makes the meter of a breaker.
+    pub(crate) fn meter(&self, key: &CircuitKey) -> Meter {
+        self.meters.meter(key)
     }
 
     pub(crate) fn subject(&self, key: &CircuitKey) -> Subject {

@@ -13,6 +13,7 @@ use crate::verdict::{FailureKind, Verdict};
 ///
 /// Each is delivered after every lock is released, in the thread that made it. Two threads may deliver out of order: the
 /// [generation](Transition::generation) orders transitions of one key.
+#[cfg_attr(feature = "tracing", doc = include_str!("tracing.md"))]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -287,27 +288,5 @@ impl KeysGrow {
     /// Returns the number of keys created so far.
     pub fn created(&self) -> u64 {
         self.created
-    }
-}
-
-/// Serializes with its registry and key left out: the snapshot around it has them.
-#[cfg(feature = "serde")]
-impl serde::Serialize for Transition {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeStruct;
-
-        let at = self.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let mut fields = serializer.serialize_struct("Transition", 10)?;
-        fields.serialize_field("at_unix_seconds", &at.as_secs_f64())?;
-        fields.serialize_field("from", &self.step.from)?;
-        fields.serialize_field("to", &self.step.to)?;
-        fields.serialize_field("generation", &self.step.generation)?;
-        fields.serialize_field("reason", &self.step.reason)?;
-        fields.serialize_field("consecutive_failures", &self.step.consecutive_failures)?;
-        fields.serialize_field("windows", &self.step.windows)?;
-        fields.serialize_field("open_for", &self.step.open_for)?;
-        fields.serialize_field("rejected", &self.step.rejected)?;
-        fields.serialize_field("last_failure", &self.step.last_failure)?;
-        fields.end()
     }
 }

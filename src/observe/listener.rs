@@ -55,13 +55,17 @@ impl Listeners {
     /// Tells all of them. A panic is contained here: it is nobody's business who made the event, and the event may come
     /// from a drop.
     pub(crate) fn publish(&self, event: &Event) {
+        #[cfg(feature = "tracing")]
+        contained(|| super::tracing::tell(event));
         for listener in &self.0 {
             contained(|| listener.on_event(event));
         }
     }
 }
 
-fn contained(call: impl FnOnce()) {
+/// Calls foreign code whose panic is nobody else's business.
+#[inline]
+pub(super) fn contained(call: impl FnOnce()) {
     // The panic hook has already reported it. A payload may panic in its own drop: the second one is left alone.
     if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {

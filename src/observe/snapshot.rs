@@ -10,6 +10,7 @@ use crate::state::State;
 use crate::verdict::FailureKind;
 
 /// One breaker at one moment. Taking it changes nothing.
+#[cfg_attr(feature = "serde", doc = include_str!("snapshot.md"))]
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -31,8 +32,10 @@ pub struct CircuitSnapshot {
     /// The half-open phase, if there is one.
     pub half_open: Option<HalfOpenSnapshot>,
     /// Time since the breaker opened, while it is open, half-open or forced open.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "super::json::seconds"))]
     pub open_for: Option<Duration>,
     /// Time to the next probe, while open and above zero.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "super::json::seconds"))]
     pub retry_after: Option<Duration>,
     /// Whether the breaker is open and the next call will be its probe.
     pub probe_due: bool,
@@ -43,6 +46,7 @@ pub struct CircuitSnapshot {
     /// Totals since the breaker was created.
     pub totals: Totals,
     /// The last 8 transitions, oldest first.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "super::json::history"))]
     pub history: Vec<Transition>,
 }
 
@@ -81,6 +85,7 @@ pub struct HalfOpenSnapshot {
 /// `started` is the sum of `success`, `failure`, `ignored`, `cancelled`, `late` and the snapshot's `in_flight`, at every
 /// instant. Rejected calls never started; under
 /// [`report_only`](crate::CircuitBreakerConfigBuilder::report_only) they did, and their verdicts are late.
+#[cfg_attr(feature = "metrics", doc = include_str!("metrics.md"))]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
