@@ -146,7 +146,7 @@ impl CircuitBreakerMiddleware {
     }
 
     fn conclude_error(&self, permit: Permit, error: &Error, hop: Option<CircuitKey>, extensions: &mut Extensions) {
-        let outcome = Outcome::of_http_error(error);
+        let outcome = Outcome::of_protected(error, |url| permit.key().has_origin_of(url));
         let verdict = self.registry.classify(&outcome);
         let account = Account::of_error(permit, &outcome, hop);
         let verdict = self.heard_once(verdict, &account, extensions);

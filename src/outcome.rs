@@ -116,14 +116,18 @@ impl<'a> Outcome<'a> {
         }
     }
 
-    /// Makes the outcome of a call *to an `http` or `https` URL* that ended with an error.
+    /// Makes the outcome of a call *to an `http` or `https` URL* that ended with an error. `is_ours` tells whether a URL
+    /// has the origin that was asked.
     ///
-    /// A redirect to another scheme ends in the same error as a request to that scheme. Knowing that the request's own
-    /// URL was in order, such an error proves an answer of the upstream.
-    pub(crate) fn of_http_error(error: &'a reqwest_middleware::Error) -> Self {
+    /// Knowing what was asked for, two more errors can be told. reqwest's refusal to follow a redirect to another scheme
+    /// proves an answer of the upstream; and since reqwest keeps the URL first asked for, an error with another origin's
+    /// was made by another middleware that went somewhere on its own, to fetch a token, say.
+    pub(crate) fn of_protected(error: &'a reqwest_middleware::Error, is_ours: impl FnOnce(&Url) -> bool) -> Self {
         let mut outcome = Self::of_error(error);
         if faults::leads_out_of_http(error) {
             outcome.answer = Answer::Received;
+        } else if outcome.answer == Answer::None && !outcome.url().is_none_or(is_ours) {
+            outcome.failure_kind = None;
         }
         outcome
     }
@@ -175,8 +179,14 @@ impl<'a> Outcome<'a> {
         self.answer != Answer::None
     }
 
-    /// The URL in the error, if there is one.
-    pub(crate) fn url(&self) -> Option<&'a Url> {
+    /// The URL that gave the answer which the error was made from. A redirect that was not followed has none: its error
+    /// may name a URL that nobody went to.
+    pub(crate) fn answering_url(&self) -> Option<&'a Url> {
+        let made_from_one = self.status.is_some() || self.answer == Answer::Broken;
+        made_from_one.then(|| self.url()).flatten()
+    }
+
+    fn url(&self) -> Option<&'a Url> {
         self.error
             .and_then(|error| chain::of_the_call(error))
             .and_then(reqwest::Error::url)
@@ -231,8 +241,8 @@ mod tests {
         for url in ["ftp://stock.example/", "foo://stock.example/"] {
             let error = refused(url).await;
             assert!(!Outcome::of_error(&error).answered());
-            assert!(Outcome::of_http_error(&error).received());
-            assert_eq!(Outcome::of_http_error(&error).failure_kind(), None);
+            assert!(Outcome::of_protected(&error, |_| true).received());
+            assert_eq!(Outcome::of_protected(&error, |_| true).failure_kind(), None);
         }
     }
 
@@ -240,9 +250,9 @@ mod tests {
     async fn a_request_that_could_not_be_made_proves_nothing() {
         for url in ["http://stock.example/", "not a URL"] {
             let error = refused(url).await;
-            assert!(!Outcome::of_http_error(&error).answered(), "{error:?}");
+            assert!(!Outcome::of_protected(&error, |_| true).answered(), "{error:?}");
         }
         let foreign = reqwest_middleware::Error::middleware(std::io::Error::other("ftp://stock.example/"));
-        assert!(!Outcome::of_http_error(&foreign).answered());
+        assert!(!Outcome::of_protected(&foreign, |_| true).answered());
     }
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::clock::nanos;
-use super::config::{InvalidConfig, above_zero};
+use super::config::invalid::{InvalidConfig, above_zero};
 
 /// Rules for the length of an opening.
 #[derive(Clone, Debug, PartialEq)]

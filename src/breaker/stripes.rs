@@ -13,8 +13,12 @@ use crate::sync::{Arc, AtomicU64, Ordering};
 /// How many sets a breaker gets: enough for a few cores, small enough for ten thousand breakers.
 const STRIPES: usize = 8;
 
+/// How often a reader tries to see all counters of one moment.
+const READS: u32 = 4;
+
 /// One set of counters. A reader that reads every `success` and `cancelled` before any `started` never finds more calls
-/// ended than started: an end is published with `Release`, after its start.
+/// ended than started: an end is published with `Release`, after its start. So is a start, after the ends before it: what
+/// was read in between is of one moment if no end has come meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     started: AtomicU64,
@@ -85,17 +89,17 @@ impl Stripes {
     pub(super) fn lease(&self, core: &Arc<Core>) -> Lease {
         if let Some(stripes) = self.0.get() {
             let stripe = &stripes[thread_number() % STRIPES];
-            stripe.counters.started.fetch_add(1, Ordering::Relaxed);
+            stripe.counters.started.fetch_add(1, Ordering::Release);
             return Lease::Stripe(Arc::clone(stripe));
         }
         let started = &core.counters.started;
         let seen = started.load(Ordering::Relaxed);
         if started
-            .compare_exchange(seen, seen + 1, Ordering::Relaxed, Ordering::Relaxed)
+            .compare_exchange(seen, seen + 1, Ordering::Release, Ordering::Relaxed)
             .is_err()
         {
             self.spread(core);
-            started.fetch_add(1, Ordering::Relaxed);
+            started.fetch_add(1, Ordering::Release);
         }
         Lease::Home(Arc::clone(core))
     }
@@ -119,20 +123,28 @@ impl Stripes {
         Arc::strong_count(core) > 1 + stripes.len() || stripes.iter().any(|stripe| Arc::strong_count(stripe) > 1)
     }
 
-    /// Sums such that no more calls ended than started. What ended elsewhere has to be read before.
+    /// Sums such that no more calls ended than started, and of one moment unless ends keep coming all the while: then what
+    /// started meanwhile seems to be in flight. What ended elsewhere has to be read before, and to stand still.
     pub(super) fn sums(&self, core: &Core) -> Sums {
         let sets = || {
             let stripes = self.0.get().into_iter().flatten();
             std::iter::once(&core.counters).chain(stripes.map(|stripe| &stripe.counters))
         };
-        let success = sets().map(|set| set.success.load(Ordering::Acquire)).sum();
-        let cancelled = sets().map(|set| set.cancelled.load(Ordering::Acquire)).sum();
-        let started = sets().map(|set| set.started.load(Ordering::Acquire)).sum();
-        Sums {
-            started,
+        let sum = |counter: fn(&Counters) -> &AtomicU64| sets().map(|set| counter(set).load(Ordering::Acquire)).sum();
+        let read = |success, cancelled| Sums {
             success,
             cancelled,
+            started: sum(|set| &set.started),
+        };
+        let (mut success, mut cancelled) = (sum(|set| &set.success), sum(|set| &set.cancelled));
+        for _ in 1..READS {
+            let sums = read(success, cancelled);
+            (success, cancelled) = (sum(|set| &set.success), sum(|set| &set.cancelled));
+            if (success, cancelled) == (sums.success, sums.cancelled) {
+                return sums;
+            }
         }
+        read(success, cancelled)
     }
 }
 

@@ -31,15 +31,12 @@ impl Account {
         Self::new(permit, origin)
     }
 
-    /// For an error: the origin of the last hop, if there was one and the error is not the redirect itself.
+    /// For an error: the origin that gave the answer it was made from, else that of the last hop, if there was one.
     pub(super) fn of_error(permit: Permit, outcome: &Outcome<'_>, hop: Option<CircuitKey>) -> Self {
-        let origin = if outcome.status().is_some() {
-            // Made from a response, and with that response's URL.
-            outcome.url().and_then(|url| elsewhere(url, &permit))
-        } else if outcome.failure_kind().is_some() || !outcome.answered() {
-            hop.filter(|origin| *origin != permit.key().origin_key())
+        let origin = if outcome.answered() {
+            outcome.answering_url().and_then(|url| elsewhere(url, &permit))
         } else {
-            None
+            hop.filter(|origin| *origin != permit.key().origin_key())
         };
         Self::new(permit, origin)
     }

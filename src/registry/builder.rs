@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::misuse::Misuse;
 use super::store::Store;
 use super::{CircuitBreakerRegistry, Inner};
-use crate::breaker::config::above_zero;
+use crate::breaker::config::invalid::above_zero;
 use crate::breaker::site::Site;
 use crate::breaker::{CircuitBreakerConfig, Clock, InvalidConfig, SystemClock};
 use crate::key::{CircuitKey, KeyScheme};

@@ -6,9 +6,12 @@
 
 use std::collections::VecDeque;
 
-use super::store::EXACT_UP_TO;
 use crate::breaker::CircuitBreaker;
 use crate::state::State;
+
+/// Up to this bound the order of use is exact. Beyond it, uses between two creations are not told apart: nothing is
+/// evicted between them, and the cores need not share a counter that every call writes.
+pub(super) const EXACT_UP_TO: usize = 16;
 
 /// How many entries one search may look at in any case. A search may look at more if others before it looked at fewer.
 const SEARCH: usize = 1024;

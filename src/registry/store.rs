@@ -9,7 +9,7 @@ use std::time::Duration;
 use dashmap::DashMap;
 
 use super::Answer;
-use super::queue::{self, Queue};
+use super::queue::{self, EXACT_UP_TO, Queue};
 use crate::breaker::CircuitBreaker;
 use crate::breaker::clock::Tick;
 use crate::breaker::site::Site;
@@ -17,10 +17,6 @@ use crate::key::{AsKeyRef, CircuitKey, KeyRef};
 use crate::observe::RegistryStats;
 use crate::observe::event::{Event, Evicted, EvictionReason, Overflowed};
 use crate::sync::{AtomicU64, Ordering};
-
-/// Up to this bound the order of use is exact. Beyond it, uses between two creations are not told apart: nothing is
-/// evicted between them, and the cores need not share a counter that every call writes.
-pub(super) const EXACT_UP_TO: usize = 16;
 
 /// At most so often per idle timeout the idle are looked for.
 const SWEEPS_PER_TIMEOUT: u32 = 64;

@@ -2,12 +2,48 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
+mod abandoned;
+mod bodies;
+mod by_hand;
+mod callers_mistakes;
+mod cancellation;
+mod clock;
+mod dropped_calls;
+mod events;
+#[cfg(feature = "retry")]
+mod experiments;
 mod faults;
+mod fixture;
+mod herd;
+mod hung_upstream;
 mod keys;
+mod layers;
+#[cfg(feature = "retry")]
+mod misplaced;
 #[cfg(feature = "metrics")]
 mod observe_metrics;
 #[cfg(feature = "serde")]
 mod observe_serde;
 #[cfg(all(feature = "tracing", feature = "retry"))]
 mod observe_tracing;
+mod opening_length;
+mod probe_slots;
+mod reading;
+mod redirects;
+mod rejection;
+mod report_only;
+#[cfg(feature = "retry")]
+mod retries;
+mod retry_after;
+mod sharing;
+mod skip;
+mod stale_connections;
+mod stale_verdicts;
+mod statuses;
+#[cfg(feature = "retry")]
+mod stopping_retries;
 mod support;
+mod tls;
+mod totals;
+mod trip_policies;
+mod windows;

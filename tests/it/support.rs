@@ -10,4 +10,5 @@ pub(crate) mod http2;
 pub(crate) mod scripted;
 mod selftest;
 pub(crate) mod server;
+pub(crate) mod stack;
 pub(crate) mod tls;

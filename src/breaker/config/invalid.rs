@@ -1,6 +1,7 @@
 //! The error of a senseless setting.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 /// A setting of a builder makes no sense, and the builder says which.
 ///
@@ -35,4 +36,19 @@ impl InvalidConfig {
     pub fn field(&self) -> &'static str {
         self.field
     }
+}
+
+pub(crate) fn at_least_one(field: &'static str, n: u32) -> Result<(), InvalidConfig> {
+    if n == 0 {
+        Err(InvalidConfig::new(field, "must be at least 1"))
+    } else {
+        Ok(())
+    }
+}
+
+pub(crate) fn above_zero(field: &'static str, duration: Option<Duration>) -> Result<(), InvalidConfig> {
+    if duration == Some(Duration::ZERO) {
+        return Err(InvalidConfig::new(field, "must be above zero"));
+    }
+    Ok(())
 }

@@ -174,8 +174,10 @@ impl TripPolicy {
 
     fn validate_consecutive(&self, n: u32) -> Result<Rule, InvalidConfig> {
         let problem = "means nothing on `consecutive_failures`";
-        if self.span.is_some() {
-            return Err(InvalidConfig::new("over_last", problem));
+        match self.span {
+            Some(Span::Time(_)) => return Err(InvalidConfig::new("over_last", problem)),
+            Some(Span::Calls(_)) => return Err(InvalidConfig::new("over_last_calls", problem)),
+            None => {}
         }
         if self.minimum.is_some() {
             return Err(InvalidConfig::new("minimum_calls", problem));

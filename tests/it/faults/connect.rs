@@ -218,12 +218,16 @@ impl<S: tower_service::Service<R>, R> tower_service::Service<R> for Shedding<S> 
     }
 }
 
+/// TLS libraries are many: their errors are told by what they are not.
 #[tokio::test]
-async fn an_unknown_error_of_the_connector_is_no_tls_fault_without_tls() {
-    check(vec![row(
-        "a connector that sheds load",
-        Fails(FailureKind::Connect),
-        || async { Scene::get(build(builder().connector_layer(Overloaded)), "http://stock.example/") },
-    )])
+async fn an_unknown_error_of_the_connector_is_taken_for_tls_where_there_is_tls() {
+    check(vec![
+        row("http", Fails(FailureKind::Connect), || async {
+            Scene::get(build(builder().connector_layer(Overloaded)), "http://stock.example/")
+        }),
+        row("https", Fails(FailureKind::Tls), || async {
+            Scene::get(build(builder().connector_layer(Overloaded)), "https://stock.example/")
+        }),
+    ])
     .await;
 }

@@ -271,10 +271,22 @@ async fn answers_are_answers() {
             ])
         }),
         row("an idle connection that the server has closed", Answers, || async {
-            let server = Server::play([Read, Send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"), BEAT, Fin]).await;
+            let closed = Arc::new(tokio::sync::Notify::new());
+            let close = Arc::clone(&closed);
+            let server = Server::start(move |mut connection| {
+                let close = Arc::clone(&close);
+                async move {
+                    connection.read_head().await;
+                    connection.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await;
+                    // Comes back when the client has closed too.
+                    connection.fin().await;
+                    close.notify_one();
+                }
+            })
+            .await;
             let client = client();
             client.get(server.url("/")).send().await.unwrap().bytes().await.unwrap();
-            tokio::time::sleep(Duration::from_millis(150)).await;
+            closed.notified().await;
             Scene::get(client, server.url("/")).keep(server)
         }),
     ])

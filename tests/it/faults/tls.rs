@@ -53,13 +53,14 @@ async fn handshakes() {
         row("plain HTTP", Fails(FailureKind::Tls), || {
             unserved([Send(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Fin])
         }),
-        row("RST soon", Fails(FailureKind::Tls), || {
-            unserved([Step::Wait(Duration::from_millis(50)), Reset])
+        row("RST after the first bytes", Fails(FailureKind::Tls), || {
+            unserved([Step::Hear, Reset])
         }),
         row("FIN at once", Fails(FailureKind::Tls), || unserved([Fin])),
         // The record's head of a ServerHello, and no more.
         row("RST in the handshake", Fails(FailureKind::Tls), || {
             unserved([
+                Step::Hear,
                 Send(b"\x16\x03\x03\x00\x7a\x02"),
                 Step::Wait(Duration::from_millis(50)),
                 Reset,

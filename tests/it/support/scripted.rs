@@ -26,6 +26,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) enum Step {
     /// Reads the head of a request.
     Read,
+    /// Waits for the client's first byte.
+    Hear,
     Send(&'static [u8]),
     Wait(Duration),
     /// Closes as one should: FIN, and under TLS a `close_notify` before it.
@@ -174,6 +176,7 @@ async fn play(mut connection: Connection, steps: Vec<Step>) {
     for step in steps {
         match step {
             Step::Read => drop(connection.read_head().await),
+            Step::Hear => drop(connection.read(1).await),
             Step::Send(bytes) => connection.send(bytes).await,
             Step::Wait(time) => tokio::time::sleep(time).await,
             Step::Fin => return connection.fin().await,

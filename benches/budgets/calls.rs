@@ -1,0 +1,120 @@
+//! One breaker by hand, and what its policies cost.
+
+use std::time::Duration;
+
+use reqwest_circuit_breaker::{CircuitBreaker, CircuitBreakerConfig, CircuitBreakerRegistry, TripPolicy, Verdict};
+
+use super::rounds::{Rounds, on_two_threads, per_call};
+use super::table::{Measured, Table, Unit};
+use crate::support::{keys, peers};
+
+const ROUNDS: usize = 201;
+const CALLS: usize = 20_000;
+/// Two threads take longer to start together.
+const CALLS_OF_TWO: usize = 100_000;
+
+pub(crate) fn measure(table: &mut Table) {
+    table.judge("by hand, 1 thread / recloser", 1.5, Some(1.0), one_thread);
+    table.judge("by hand, 2 threads, one breaker / recloser", 0.5, Some(0.25), two_threads);
+    let hour = TripPolicy::failure_rate(50.0).over_last(Duration::from_secs(3_600));
+    let seconds = TripPolicy::failure_rate(50.0).over_last(Duration::from_secs(10));
+    table.judge("rate window of 1 h / of 10 s", 1.05, Some(1.0), || windows(hour, seconds));
+    let many = TripPolicy::failure_rate(50.0).over_last_calls(100_000);
+    let few = TripPolicy::failure_rate(50.0).over_last_calls(100);
+    table.judge("rate window of 100 000 calls / of 100 calls", 1.05, Some(1.0), || {
+        windows(many, few)
+    });
+}
+
+#[inline]
+pub(crate) fn call(breaker: &CircuitBreaker) {
+    if let Ok(permit) = breaker.try_acquire() {
+        permit.record(std::hint::black_box(Verdict::Success));
+    }
+}
+
+fn one_thread() -> Measured {
+    let registry = CircuitBreakerRegistry::default();
+    let breaker = keys::breaker(&registry);
+    let (recloser, failsafe, mut tower) = (peers::recloser(), peers::failsafe(), peers::tower());
+    let rounds = Rounds::run(
+        ROUNDS,
+        [
+            &mut || per_call(CALLS, || call(&breaker)),
+            &mut || per_call(CALLS, || peers::call_recloser(&recloser)),
+            &mut || per_call(CALLS, || peers::call_failsafe(&failsafe)),
+            &mut || per_call(CALLS, || peers::call_tower(&mut tower)),
+        ],
+    );
+    Measured::new(
+        rounds.median(|[own, recloser, ..]| own / recloser),
+        Unit::Plain,
+        format_args!(
+            "{:.1} ns; recloser {:.1}, failsafe {:.1}, tower-resilience {:.0}",
+            rounds.median(|round| round[0]),
+            rounds.median(|round| round[1]),
+            rounds.median(|round| round[2]),
+            rounds.median(|round| round[3]),
+        ),
+    )
+}
+
+fn two_threads() -> Measured {
+    let registry = CircuitBreakerRegistry::default();
+    let breaker = keys::breaker(&registry);
+    let (recloser, failsafe) = (peers::recloser(), peers::failsafe());
+    let tower = peers::tower();
+    let rounds = Rounds::run(
+        ROUNDS,
+        [
+            &mut || on_two_threads(|| per_call(CALLS_OF_TWO, || call(&breaker))),
+            &mut || on_two_threads(|| per_call(CALLS_OF_TWO, || peers::call_recloser(&recloser))),
+            &mut || on_two_threads(|| per_call(CALLS_OF_TWO, || peers::call_failsafe(&failsafe))),
+            &mut || {
+                on_two_threads(|| {
+                    let mut tower = tower.clone();
+                    per_call(CALLS, || peers::call_tower(&mut tower))
+                })
+            },
+        ],
+    );
+    Measured::new(
+        rounds.median(|[own, recloser, ..]| own / recloser),
+        Unit::Plain,
+        format_args!(
+            "{:.1} ns; recloser {:.1}, failsafe {:.1}, tower-resilience {:.0}",
+            rounds.median(|round| round[0]),
+            rounds.median(|round| round[1]),
+            rounds.median(|round| round[2]),
+            rounds.median(|round| round[3]),
+        ),
+    )
+}
+
+fn windows(long: TripPolicy, short: TripPolicy) -> Measured {
+    let breaker = |policy: TripPolicy| {
+        let config = CircuitBreakerConfig::builder().trip_on(policy).build();
+        let registry = CircuitBreakerRegistry::new(config.expect("it is valid"));
+        let breaker = keys::breaker(&registry);
+        // Full, so that the oldest call leaves with each new one.
+        (0..100_000).for_each(|_| call(&breaker));
+        breaker
+    };
+    let (long, short) = (breaker(long), breaker(short));
+    let rounds = Rounds::run(
+        ROUNDS,
+        [
+            &mut || per_call(CALLS, || call(&long)),
+            &mut || per_call(CALLS, || call(&short)),
+        ],
+    );
+    Measured::new(
+        rounds.median(|[long, short]| long / short),
+        Unit::Plain,
+        format_args!(
+            "{:.1} ns / {:.1} ns",
+            rounds.median(|round| round[0]),
+            rounds.median(|round| round[1])
+        ),
+    )
+}

@@ -1,0 +1,75 @@
+//! Measuring in turn.
+//!
+//! A shared machine is never the same twice: clocks throttle, neighbours come and go. So the works of one budget take
+//! turns in short batches, the ratio is taken within each round, and the median of the rounds is what counts.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Nanoseconds per call of several works, round by round.
+pub(crate) struct Rounds<const N: usize>(Vec<[f64; N]>);
+
+impl<const N: usize> Rounds<N> {
+    /// Runs the works in turn, in changing order. Each returns its nanoseconds per call.
+    pub(crate) fn run(rounds: usize, mut works: [&mut dyn FnMut() -> f64; N]) -> Self {
+        // The first batches warm up caches, connections and thread-locals.
+        works.iter_mut().for_each(|work| {
+            work();
+        });
+        let mut all = vec![[0.0; N]; rounds];
+        for (n, round) in all.iter_mut().enumerate() {
+            for turn in 0..N {
+                let index = if n % 2 == 0 { turn } else { N - 1 - turn };
+                round[index] = works[index]();
+            }
+        }
+        Self(all)
+    }
+
+    /// The median over the rounds of what is computed within each.
+    pub(crate) fn median(&self, of: impl Fn(&[f64; N]) -> f64) -> f64 {
+        let mut values: Vec<f64> = self.0.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    }
+}
+
+/// Nanoseconds per call of `calls` calls.
+#[inline]
+pub(crate) fn per_call(calls: usize, mut call: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    for _ in 0..calls {
+        call();
+    }
+    nanos(start.elapsed(), calls)
+}
+
+/// Nanoseconds per call of `calls` calls, each with an input that was made before.
+#[inline]
+pub(crate) fn per_call_with<T>(calls: usize, make: impl Fn() -> T, mut call: impl FnMut(T)) -> f64 {
+    let inputs: Vec<T> = (0..calls).map(|_| make()).collect();
+    let start = Instant::now();
+    for input in inputs {
+        call(input);
+    }
+    nanos(start.elapsed(), calls)
+}
+
+/// Nanoseconds per call on each of two threads that start together: the mean of both.
+pub(crate) fn on_two_threads(work: impl Fn() -> f64 + Sync) -> f64 {
+    let start = Barrier::new(2);
+    let timed = || {
+        start.wait();
+        work()
+    };
+    thread::scope(|scope| {
+        let other = scope.spawn(timed);
+        let own = timed();
+        (own + other.join().expect("it measures")) / 2.0
+    })
+}
+
+pub(crate) fn nanos(elapsed: Duration, calls: usize) -> f64 {
+    elapsed.as_nanos() as f64 / calls as f64
+}

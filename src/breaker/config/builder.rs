@@ -1,0 +1,287 @@
+//! The builder of a config.
+
+use std::time::Duration;
+
+use super::CircuitBreakerConfig;
+use super::invalid::{InvalidConfig, above_zero, at_least_one};
+use super::trip_policy::TripPolicy;
+
+/// Builder of a [`CircuitBreakerConfig`].
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct CircuitBreakerConfigBuilder {
+    policies: Vec<TripPolicy>,
+    config: CircuitBreakerConfig,
+}
+
+impl CircuitBreakerConfigBuilder {
+    /// Adds a policy that trips the breaker; any of them does.
+    ///
+    /// Default: [`consecutive_failures(5)`](TripPolicy::consecutive_failures), replaced by the first call. One failure
+    /// is an accident and two may be one, but five in a row with not a single answer in between are an outage, whatever
+    /// the traffic.
+    pub fn trip_on(mut self, policy: TripPolicy) -> Self {
+        self.policies.push(policy);
+        self
+    }
+
+    /// Sets how long the breaker stays open before it lets a probe through.
+    ///
+    /// Default: 30 s, about what a restart or a failover takes. Shorter finds a recovery sooner and costs the upstream a
+    /// probe more often.
+    pub fn recovery_timeout(mut self, timeout: Duration) -> Self {
+        self.config.recovery.timeout = timeout;
+        self
+    }
+
+    /// Makes each opening in a row longer: the n-th lasts `recovery_timeout * factor^(n-1)`, at most `max`.
+    ///
+    /// Default: off. Set it where many clients probe one upstream, or where outages are long. Closing starts anew.
+    pub fn recovery_backoff(mut self, factor: impl Into<f64>, max: Duration) -> Self {
+        self.config.recovery.backoff = Some((factor.into(), max));
+        self
+    }
+
+    /// Spreads the length of an opening by `fraction` up or down, before the cap of the backoff.
+    ///
+    /// Default: 0. Set it, 0.1 say, where many instances open at the same moment, so that they do not probe at the same
+    /// moment. From 0 to 1.
+    pub fn recovery_jitter(mut self, fraction: impl Into<f64>) -> Self {
+        self.config.recovery.jitter = fraction.into();
+        self
+    }
+
+    /// Sets the seed of the jitter, so that a test sees the same openings each time. Default: random per registry.
+    ///
+    /// Breakers of one registry still differ, by their keys.
+    pub fn recovery_jitter_seed(mut self, seed: u64) -> Self {
+        self.config.recovery.jitter_seed = Some(seed);
+        self
+    }
+
+    /// Lets a 503's `Retry-After` (RFC 9110, section 10.2.3) lengthen the opening that it causes, up to `max`.
+    ///
+    /// Default: off. Set it for upstreams that say when they will be back; the cap protects from those that say "next
+    /// year". It never shortens an opening.
+    pub fn honor_retry_after(mut self, max: Duration) -> Self {
+        self.config.recovery.honor_retry_after = Some(max);
+        self
+    }
+
+    /// Sets how many probes may be in flight at once while half-open.
+    ///
+    /// Default: 1, which an upstream that is just getting up bears best. More decides faster where one probe proves
+    /// little.
+    pub fn half_open_max_calls(mut self, n: u32) -> Self {
+        self.config.half_open_max_calls = n;
+        self
+    }
+
+    /// Sets how many probes must succeed to close.
+    ///
+    /// Default: 1. More where an upstream behind a load balancer recovers instance by instance.
+    pub fn half_open_successes(mut self, n: u32) -> Self {
+        self.config.half_open_successes = n;
+        self
+    }
+
+    /// Sets how many failed probes a half-open phase survives; one more opens again.
+    ///
+    /// Default: 0, the first failed probe opens again. Raise it together with
+    /// [`half_open_successes`](Self::half_open_successes) where single failures are normal.
+    pub fn half_open_tolerated_failures(mut self, n: u32) -> Self {
+        self.config.half_open_tolerated_failures = n;
+        self
+    }
+
+    /// Sets how long a probe may say nothing before the next caller may take its slot. What it says after that is late
+    /// and changes nothing.
+    ///
+    /// Default: 60 s. A request with a longer [timeout](reqwest::RequestBuilder::timeout) of its own keeps its slot for
+    /// that long. Set it above the client's total timeout.
+    pub fn probe_timeout(mut self, timeout: Duration) -> Self {
+        self.config.probe_timeout = timeout;
+        self
+    }
+
+    /// Makes a call that was dropped this long after its admission, or later, a failure of kind
+    /// [`Abandoned`](crate::FailureKind::Abandoned) instead of forgetting it.
+    ///
+    /// Default: off. A service that wraps `send()` in a timeout of its own drops every call to a hung upstream, and
+    /// nothing would ever trip. Better give the timeout to reqwest; where that cannot be, set this a little below the
+    /// service's own timeout.
+    pub fn abandoned_after(mut self, limit: Duration) -> Self {
+        self.config.abandoned_after = Some(limit);
+        self
+    }
+
+    /// Runs the whole machine, with all its counts and events, and rejects nothing.
+    ///
+    /// Default: `false`. For the first days in production: events and totals say what the breaker would have done.
+    pub fn report_only(mut self, report_only: bool) -> Self {
+        self.config.report_only = report_only;
+        self
+    }
+
+    /// Builds the config.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidConfig`] names the setter whose value makes no sense: a zero where at least one is needed, a rate that is
+    /// not above 0 and at most 100 percent, a minimum above its count window.
+    pub fn build(self) -> Result<CircuitBreakerConfig, InvalidConfig> {
+        let mut config = self.config;
+        if !self.policies.is_empty() {
+            config.rules = self
+                .policies
+                .iter()
+                .map(TripPolicy::validate)
+                .collect::<Result<_, _>>()?;
+            config.policies = self.policies;
+        }
+        config.recovery.validate()?;
+        at_least_one("half_open_max_calls", config.half_open_max_calls)?;
+        at_least_one("half_open_successes", config.half_open_successes)?;
+        above_zero("probe_timeout", Some(config.probe_timeout))?;
+        above_zero("abandoned_after", config.abandoned_after)?;
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::breaker::config::trip_policy::Rule;
+
+    fn field(builder: CircuitBreakerConfigBuilder) -> &'static str {
+        builder.build().expect_err("senseless").field()
+    }
+
+    fn policy(policy: TripPolicy) -> &'static str {
+        field(CircuitBreakerConfig::builder().trip_on(policy))
+    }
+
+    #[test]
+    fn an_untouched_builder_builds_the_default() {
+        assert_eq!(
+            CircuitBreakerConfig::builder().build().unwrap(),
+            CircuitBreakerConfig::default()
+        );
+    }
+
+    #[test]
+    fn the_first_policy_replaces_the_default_and_the_next_joins() {
+        let one = CircuitBreakerConfig::builder().trip_on(TripPolicy::failure_rate(50));
+        assert_eq!(
+            one.clone().build().unwrap().policies(),
+            [TripPolicy::failure_rate(50.0)]
+        );
+        assert_eq!(
+            one.trip_on(TripPolicy::consecutive_failures(9))
+                .build()
+                .unwrap()
+                .rules()
+                .len(),
+            2
+        );
+    }
+
+    #[test]
+    fn every_senseless_setting_is_an_error_that_names_its_setter() {
+        let builder = CircuitBreakerConfig::builder;
+        let second = Duration::from_secs(1);
+        assert_eq!(field(builder().recovery_timeout(Duration::ZERO)), "recovery_timeout");
+        for factor in [0.99, 0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(
+                field(builder().recovery_backoff(factor, Duration::MAX)),
+                "recovery_backoff"
+            );
+        }
+        assert_eq!(
+            field(builder().recovery_backoff(2.0, second)),
+            "recovery_backoff",
+            "a cap below the timeout"
+        );
+        for fraction in [-0.1, 1.1, f64::NAN, f64::NEG_INFINITY] {
+            assert_eq!(field(builder().recovery_jitter(fraction)), "recovery_jitter");
+        }
+        assert_eq!(field(builder().honor_retry_after(Duration::ZERO)), "honor_retry_after");
+        assert_eq!(field(builder().half_open_max_calls(0)), "half_open_max_calls");
+        assert_eq!(field(builder().half_open_successes(0)), "half_open_successes");
+        assert_eq!(field(builder().probe_timeout(Duration::ZERO)), "probe_timeout");
+        assert_eq!(field(builder().abandoned_after(Duration::ZERO)), "abandoned_after");
+    }
+
+    #[test]
+    fn every_senseless_policy_is_an_error_that_names_its_setter() {
+        let second = Duration::from_secs(1);
+        assert_eq!(policy(TripPolicy::consecutive_failures(0)), "consecutive_failures");
+        assert_eq!(
+            policy(TripPolicy::consecutive_failures(1).over_last(second)),
+            "over_last"
+        );
+        assert_eq!(
+            policy(TripPolicy::consecutive_failures(1).over_last_calls(9)),
+            "over_last_calls"
+        );
+        assert_eq!(
+            policy(TripPolicy::consecutive_failures(1).minimum_calls(9)),
+            "minimum_calls"
+        );
+        for percent in [0.0, 0.004, -5.0, 100.01, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(policy(TripPolicy::failure_rate(percent)), "failure_rate");
+            assert_eq!(policy(TripPolicy::slow_call_rate(percent, second)), "slow_call_rate");
+        }
+        assert_eq!(policy(TripPolicy::slow_call_rate(50, Duration::ZERO)), "slow_call_rate");
+        assert_eq!(
+            policy(TripPolicy::failure_rate(50).over_last(Duration::ZERO)),
+            "over_last"
+        );
+        assert_eq!(
+            policy(TripPolicy::failure_rate(50).over_last_calls(0)),
+            "over_last_calls"
+        );
+        assert_eq!(
+            policy(TripPolicy::failure_rate(50).over_last_calls(1_000_001)),
+            "over_last_calls"
+        );
+        assert_eq!(policy(TripPolicy::failure_rate(50).minimum_calls(0)), "minimum_calls");
+        assert_eq!(
+            policy(TripPolicy::failure_rate(50).over_last_calls(9).minimum_calls(10)),
+            "minimum_calls"
+        );
+    }
+
+    #[test]
+    fn percentages_round_to_basis_points_and_the_edges_are_legal() {
+        for percent in [0.005, 0.01, 33.333, 100.0, 100.004] {
+            assert!(TripPolicy::failure_rate(percent).validate().is_ok(), "{percent}");
+        }
+    }
+
+    #[test]
+    fn the_default_minimum_fits_a_short_count_window() {
+        let Ok(Rule::Rate(rate)) = TripPolicy::failure_rate(50).over_last_calls(7).validate() else {
+            panic!()
+        };
+        assert_eq!(rate.minimum, 7);
+    }
+
+    #[test]
+    fn a_policy_reads_as_a_sentence() {
+        let policy = TripPolicy::failure_rate(12.5).over_last_calls(100).minimum_calls(10);
+        assert_eq!(
+            policy.to_string(),
+            "failure rate >= 12.5 % over the last 100 calls, minimum 10 calls"
+        );
+        assert_eq!(
+            TripPolicy::consecutive_failures(5).to_string(),
+            "5 consecutive failures"
+        );
+        let slow = TripPolicy::slow_call_rate(80, Duration::from_secs(2));
+        assert_eq!(
+            slow.to_string(),
+            "calls slower than 2s >= 80 % over the last 30s, minimum 20 calls"
+        );
+    }
+}
