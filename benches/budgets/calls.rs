@@ -15,10 +15,17 @@ const CALLS_OF_TWO: usize = 100_000;
 
 pub(crate) fn measure(table: &mut Table) {
     table.judge("by hand, 1 thread / recloser", 1.5, Some(1.0), one_thread);
-    table.judge("by hand, 2 threads, one breaker / recloser", 0.5, Some(0.25), two_threads);
+    table.judge(
+        "by hand, 2 threads, one breaker / recloser",
+        0.5,
+        Some(0.25),
+        two_threads,
+    );
     let hour = TripPolicy::failure_rate(50.0).over_last(Duration::from_secs(3_600));
     let seconds = TripPolicy::failure_rate(50.0).over_last(Duration::from_secs(10));
-    table.judge("rate window of 1 h / of 10 s", 1.05, Some(1.0), || windows(hour, seconds));
+    table.judge("rate window of 1 h / of 10 s", 1.05, Some(1.0), || {
+        windows(hour, seconds)
+    });
     let many = TripPolicy::failure_rate(50.0).over_last_calls(100_000);
     let few = TripPolicy::failure_rate(50.0).over_last_calls(100);
     table.judge("rate window of 100 000 calls / of 100 calls", 1.05, Some(1.0), || {
@@ -103,10 +110,9 @@ fn windows(long: TripPolicy, short: TripPolicy) -> Measured {
     let (long, short) = (breaker(long), breaker(short));
     let rounds = Rounds::run(
         ROUNDS,
-        [
-            &mut || per_call(CALLS, || call(&long)),
-            &mut || per_call(CALLS, || call(&short)),
-        ],
+        [&mut || per_call(CALLS, || call(&long)), &mut || {
+            per_call(CALLS, || call(&short))
+        }],
     );
     Measured::new(
         rounds.median(|[long, short]| long / short),

@@ -21,21 +21,35 @@ pub(crate) fn measure(table: &mut Table) {
     });
     let rate = TripPolicy::failure_rate(50.0).over_last(Duration::from_secs(30));
     let config = CircuitBreakerConfig::builder().trip_on(rate).build();
-    table.judge("memory per healthy breaker, 30 s window", 1_792.0, Some(1_280.0), || {
-        per_breaker(config.expect("it is valid"))
-    });
+    table.judge(
+        "memory per healthy breaker, 30 s window",
+        1_792.0,
+        Some(1_280.0),
+        || per_breaker(config.expect("it is valid")),
+    );
     if table.wants("1 000 000 keys") {
         let many = Many::measure();
-        table.judge("1 000 000 keys at a limit of 10 000, each", 2_000.0, Some(1_000.0), || {
-            Measured::new(many.nanos, Unit::Nanos, "create, admit, one failure, evict")
-        });
-        table.judge("1 000 000 keys: last tenth / first tenth, time", 1.2, Some(1.05), || {
-            Measured::new(many.slowdown, Unit::Plain, "")
-        });
-        table.judge("1 000 000 keys: last tenth / first tenth, memory", 1.05, Some(1.0), || {
-            let detail = format!("{:.0} B per breaker", many.bytes);
-            Measured::new(many.growth, Unit::Plain, detail)
-        });
+        table.judge(
+            "1 000 000 keys at a limit of 10 000, each",
+            2_000.0,
+            Some(1_000.0),
+            || Measured::new(many.nanos, Unit::Nanos, "create, admit, one failure, evict"),
+        );
+        table.judge(
+            "1 000 000 keys: last tenth / first tenth, time",
+            1.2,
+            Some(1.05),
+            || Measured::new(many.slowdown, Unit::Plain, ""),
+        );
+        table.judge(
+            "1 000 000 keys: last tenth / first tenth, memory",
+            1.05,
+            Some(1.0),
+            || {
+                let detail = format!("{:.0} B per breaker", many.bytes);
+                Measured::new(many.growth, Unit::Plain, detail)
+            },
+        );
     }
     table.tell("1 000 keys: 2 threads / 1 thread, per call", a_thousand_keys);
 }
@@ -45,7 +59,10 @@ fn per_breaker(config: CircuitBreakerConfig) -> Measured {
     // Keys have owners elsewhere only while a call is under way: they are made and dropped inside.
     let mut registry = None;
     let counted = count(|| {
-        let filled = CircuitBreakerRegistry::builder().config(config).max_breakers(BREAKERS).build();
+        let filled = CircuitBreakerRegistry::builder()
+            .config(config)
+            .max_breakers(BREAKERS)
+            .build();
         let filled = filled.expect("it is valid");
         for key in keys::origins(0..BREAKERS) {
             filled.get_or_create(&key).iter().for_each(call);
@@ -55,7 +72,11 @@ fn per_breaker(config: CircuitBreakerConfig) -> Measured {
     assert_eq!(registry.map(|registry| registry.len()), Some(BREAKERS));
     let per_breaker = counted.bytes_current as f64 / BREAKERS as f64;
     let allocations = counted.count_current as f64 / BREAKERS as f64;
-    Measured::new(per_breaker, Unit::Bytes, format_args!("in {allocations:.1} allocations"))
+    Measured::new(
+        per_breaker,
+        Unit::Bytes,
+        format_args!("in {allocations:.1} allocations"),
+    )
 }
 
 /// What a million keys through a registry of ten thousand cost.

@@ -8,10 +8,10 @@ use reqwest_middleware::ClientWithMiddleware;
 
 use super::rounds::{Rounds, on_two_threads, per_call, per_call_with};
 use super::table::{Measured, Table, Unit};
-use crate::{BACKTRACES, REJECTION};
 use crate::support::loopback::Loopback;
 use crate::support::stack::{Empty, answered, open_registry, protected, request, send};
 use crate::support::{herd, peers};
+use crate::{BACKTRACES, REJECTION};
 
 const ROUNDS: usize = 301;
 const CALLS: usize = 2_000;
@@ -20,22 +20,40 @@ const CALLS_OF_TWO: usize = 5_000;
 const REJECTIONS: usize = 5_000;
 
 pub(crate) fn measure(table: &mut Table) {
-    table.judge("middleware over an empty one / failsafe's bare call", 1.0, Some(0.5), || {
-        middleware(None)
-    });
+    table.judge(
+        "middleware over an empty one / failsafe's bare call",
+        1.0,
+        Some(0.5),
+        || middleware(None),
+    );
     table.tell("the same, 2 threads, one breaker / failsafe's bare call", || {
         middleware(Some(()))
     });
     table.judge("allocations over an empty middleware", 0.0, Some(0.0), allocations);
     table.judge("rejection, end to end / loopback request", 0.01, None, rejection);
-    table.judge("allocations of a rejection, end to end", 3.0, Some(2.0), rejection_allocations);
+    table.judge(
+        "allocations of a rejection, end to end",
+        3.0,
+        Some(2.0),
+        rejection_allocations,
+    );
     table.tell("rejection with RUST_BACKTRACE=1 / without", backtraces);
-    table.judge("loopback request / with an empty middleware", 1.01, Some(1.005), loopback);
-    table.judge("requests upstream, 10 000 callers at the deadline", 1.0, Some(1.0), || {
-        let requests = herd::requests_at_the_deadline(10_000);
-        assert!(requests > 0, "one caller is the probe");
-        Measured::new(requests as f64, Unit::Plain, "")
-    });
+    table.judge(
+        "loopback request / with an empty middleware",
+        1.01,
+        Some(1.005),
+        loopback,
+    );
+    table.judge(
+        "requests upstream, 10 000 callers at the deadline",
+        1.0,
+        Some(1.0),
+        || {
+            let requests = herd::requests_at_the_deadline(10_000);
+            assert!(requests > 0, "one caller is the probe");
+            Measured::new(requests as f64, Unit::Plain, "")
+        },
+    );
 }
 
 fn middleware(two: Option<()>) -> Measured {
@@ -48,14 +66,10 @@ fn middleware(two: Option<()>) -> Measured {
     };
     let rounds = Rounds::run(
         ROUNDS,
-        [
-            &mut || sending(&own),
-            &mut || sending(&empty),
-            &mut || match two {
-                None => per_call(10 * CALLS, || peers::call_failsafe(&failsafe)),
-                Some(()) => on_two_threads(|| per_call(10 * CALLS, || peers::call_failsafe(&failsafe))),
-            },
-        ],
+        [&mut || sending(&own), &mut || sending(&empty), &mut || match two {
+            None => per_call(10 * CALLS, || peers::call_failsafe(&failsafe)),
+            Some(()) => on_two_threads(|| per_call(10 * CALLS, || peers::call_failsafe(&failsafe))),
+        }],
     );
     Measured::new(
         rounds.median(|[own, empty, failsafe]| (own - empty) / failsafe),
@@ -99,10 +113,7 @@ fn rejection() -> Measured {
     let served = loopback.client(Empty);
     let rounds = Rounds::run(
         101,
-        [
-            &mut || reject(&client),
-            &mut || per_call(50, || loopback.get(&served)),
-        ],
+        [&mut || reject(&client), &mut || per_call(50, || loopback.get(&served))],
     );
     Measured::new(
         rounds.median(|[rejection, request]| rejection / request),
@@ -127,7 +138,10 @@ fn rejection_allocations() -> Measured {
 fn backtraces() -> Measured {
     let measure = |backtraces: bool| {
         let output = this_program(backtraces).arg(REJECTION).output().expect("it runs");
-        let nanos: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number");
+        let nanos: f64 = String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .expect("a number");
         nanos
     };
     let (with, without) = (measure(true), measure(false));
@@ -149,10 +163,9 @@ fn loopback() -> Measured {
     let empty = loopback.client(Empty);
     let rounds = Rounds::run(
         1_001,
-        [
-            &mut || per_call(20, || loopback.get(&own)),
-            &mut || per_call(20, || loopback.get(&empty)),
-        ],
+        [&mut || per_call(20, || loopback.get(&own)), &mut || {
+            per_call(20, || loopback.get(&empty))
+        }],
     );
     Measured::new(
         rounds.median(|[own, empty]| own / empty),

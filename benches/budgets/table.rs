@@ -66,7 +66,10 @@ impl Table {
         };
         let stretch = stretch.map(|stretch| measured.show(stretch)).unwrap_or_default();
         let (value, budget) = (measured.show(measured.value), measured.show(budget));
-        println!("{what:<58} {value:>10} {budget:>8} {stretch:>8}  {verdict:<8} {}", measured.detail);
+        println!(
+            "{what:<58} {value:>10} {budget:>8} {stretch:>8}  {verdict:<8} {}",
+            measured.detail
+        );
     }
 
     /// Measures one line that has no budget.
@@ -74,7 +77,10 @@ impl Table {
         if self.wants(what) {
             let measured = measure();
             let value = measured.show(measured.value);
-            println!("{what:<58} {value:>10} {:>8} {:>8}  {:<8} {}", "", "", "", measured.detail);
+            println!(
+                "{what:<58} {value:>10} {:>8} {:>8}  {:<8} {}",
+                "", "", "", measured.detail
+            );
         }
     }
 

@@ -28,7 +28,5 @@ fn failsafe(bencher: Bencher<'_, '_>) {
 fn tower_resilience(bencher: Bencher<'_, '_>) {
     let tower = peers::tower();
     // A tower service is called by one owner; its clones share the circuit.
-    bencher
-        .with_inputs(|| tower.clone())
-        .bench_refs(peers::call_tower);
+    bencher.with_inputs(|| tower.clone()).bench_refs(peers::call_tower);
 }

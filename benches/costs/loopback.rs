@@ -14,7 +14,10 @@ fn empty(bencher: Bencher<'_, '_>) {
 
 #[divan::bench(sample_count = 1_000)]
 fn breaker(bencher: Bencher<'_, '_>) {
-    bench(bencher, CircuitBreakerMiddleware::new(CircuitBreakerRegistry::default()));
+    bench(
+        bencher,
+        CircuitBreakerMiddleware::new(CircuitBreakerRegistry::default()),
+    );
 }
 
 fn bench(bencher: Bencher<'_, '_>, middleware: impl Middleware) {

@@ -37,5 +37,7 @@ fn bench_scheme(bencher: Bencher<'_, '_>, scheme: KeyScheme) {
 }
 
 fn bench(bencher: Bencher<'_, '_>, client: &ClientWithMiddleware) {
-    bencher.with_inputs(request).bench_values(|request| send(client, request));
+    bencher
+        .with_inputs(request)
+        .bench_values(|request| send(client, request));
 }

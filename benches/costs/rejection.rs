@@ -2,13 +2,15 @@
 
 use divan::Bencher;
 
-use crate::support::stack::{open_registry, protected, request, send};
 use crate::support::keys;
+use crate::support::stack::{open_registry, protected, request, send};
 
 #[divan::bench(threads = [1, 2])]
 fn end_to_end(bencher: Bencher<'_, '_>) {
     let client = protected(&open_registry());
-    bencher.with_inputs(request).bench_values(|request| send(&client, request));
+    bencher
+        .with_inputs(request)
+        .bench_values(|request| send(&client, request));
 }
 
 #[divan::bench]

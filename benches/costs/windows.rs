@@ -9,7 +9,10 @@ use crate::support::keys;
 
 #[divan::bench(args = [10, 3_600])]
 fn seconds(bencher: Bencher<'_, '_>, length: u64) {
-    bench(bencher, TripPolicy::failure_rate(50.0).over_last(Duration::from_secs(length)));
+    bench(
+        bencher,
+        TripPolicy::failure_rate(50.0).over_last(Duration::from_secs(length)),
+    );
 }
 
 #[divan::bench(args = [100, 100_000])]

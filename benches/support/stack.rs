@@ -51,7 +51,9 @@ pub(crate) fn open_registry() -> CircuitBreakerRegistry {
     let registry = CircuitBreakerRegistry::default();
     let key = registry.key_of(&request(), &Extensions::new());
     let breaker = key.and_then(|key| registry.get_or_create(&key));
-    breaker.expect("there is room").trip(std::time::Duration::from_secs(86_400));
+    breaker
+        .expect("there is room")
+        .trip(std::time::Duration::from_secs(86_400));
     registry
 }
 
