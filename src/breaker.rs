@@ -6,6 +6,8 @@
 pub(crate) mod clock;
 pub(crate) mod config;
 mod core;
+#[cfg(all(test, breaker_loom))]
+pub(crate) mod interleavings;
 mod machine;
 mod permit;
 mod recovery;

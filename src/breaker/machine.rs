@@ -204,7 +204,7 @@ impl Machine {
         if let Role::Probe(_) = ticket.role {
             return self.settle_probe(config, ticket, verdict, retry_after, elapsed, now);
         }
-        self.totals.count(verdict);
+        self.count(verdict);
         let tripped = matches!(self.phase, Phase::Closed) && self.trips(config, verdict, elapsed, now);
         let step = tripped.then(|| self.open(config, TransitionReason::Tripped, retry_after, now));
         Settlement {
@@ -252,7 +252,7 @@ impl Machine {
             verdict => verdict,
         };
         self.free_slot(ticket);
-        self.totals.count(verdict);
+        self.count(verdict);
         self.count_in_a_row(verdict);
         let Phase::HalfOpen(phase) = &mut self.phase else {
             return Settlement::default();
@@ -291,13 +291,18 @@ impl Machine {
         reached
     }
 
+    /// Counts a verdict that is in time, in whatever state.
+    fn count(&mut self, verdict: Verdict) {
+        self.totals.count(verdict);
+        if let Verdict::Failure(kind) = verdict {
+            self.last_failure = Some(kind);
+        }
+    }
+
     fn count_in_a_row(&mut self, verdict: Verdict) {
         match verdict {
             Verdict::Success => self.consecutive_failures = 0,
-            Verdict::Failure(kind) => {
-                self.consecutive_failures = self.consecutive_failures.saturating_add(1);
-                self.last_failure = Some(kind);
-            }
+            Verdict::Failure(_) => self.consecutive_failures = self.consecutive_failures.saturating_add(1),
             Verdict::Ignored => {}
         }
     }

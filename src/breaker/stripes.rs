@@ -5,13 +5,12 @@
 //! set, and gets one per thread, each with a reference count of its own, at the first sign of a fight. A breaker that
 //! only one thread uses at a time stays small.
 
-use std::sync::OnceLock;
-
 use super::core::Core;
-use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicU64, OnceLock, Ordering, thread_number};
 
-/// How many sets a breaker gets: enough for a few cores, small enough for ten thousand breakers.
-const STRIPES: usize = 8;
+/// How many sets a breaker gets: enough for a few cores, small enough for ten thousand breakers. A model checker has
+/// fewer cores.
+const STRIPES: usize = if cfg!(breaker_loom) { 2 } else { 8 };
 
 /// How often a reader tries to see all counters of one moment.
 const READS: u32 = 4;
@@ -146,15 +145,4 @@ impl Stripes {
         }
         read(success, cancelled)
     }
-}
-
-#[inline]
-fn thread_number() -> usize {
-    use std::sync::atomic::AtomicUsize;
-
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
-    }
-    NUMBER.with(|number| *number)
 }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use crate::breaker::CircuitBreaker;
 use crate::state::State;
+use crate::sync::{Ordering, fence};
 
 /// Up to this bound the order of use is exact. Beyond it, uses between two creations are not told apart: nothing is
 /// evicted between them, and the cores need not share a counter that every call writes.
@@ -19,6 +20,9 @@ const SEARCH: usize = 1024;
 
 /// How many handles the registry itself holds of each breaker: one in its map, one here.
 const OWN_HANDLES: usize = 2;
+
+#[cfg(all(test, breaker_loom))]
+mod interleavings;
 
 /// Every breaker of a registry.
 pub(super) struct Queue {
@@ -35,8 +39,15 @@ struct Entry {
 }
 
 /// Whether nothing would be lost with a breaker: it is closed, and no permit and no handle of it is alive.
+///
+/// The state is read last: the verdict of a permit that was alive a moment ago may have opened the breaker. The fence
+/// makes that verdict visible together with the end of the permit.
 pub(super) fn may_go(breaker: &CircuitBreaker) -> bool {
-    breaker.state() == State::Closed && !breaker.in_use(OWN_HANDLES)
+    if breaker.in_use(OWN_HANDLES) {
+        return false;
+    }
+    fence(Ordering::Acquire);
+    breaker.state() == State::Closed
 }
 
 impl Queue {

@@ -23,6 +23,7 @@ mod keys_grow;
 mod layers;
 #[cfg(feature = "retry")]
 mod misplaced;
+mod model;
 #[cfg(feature = "metrics")]
 mod observe_metrics;
 #[cfg(feature = "serde")]

@@ -8,6 +8,7 @@ use crate::verdict::Verdict;
 #[derive(Debug)]
 pub(super) struct HalfOpen {
     slots: usize,
+    /// Oldest first, so that of two that are equally long overdue the older one loses its slot.
     live: Vec<Probe>,
     next_id: u64,
     successes: u32,
@@ -41,7 +42,7 @@ impl HalfOpen {
     pub(super) fn take_slot(&mut self, now: Tick, overdue_at: Tick) -> u64 {
         if self.live.len() >= self.slots {
             if let Some(lost) = self.longest_overdue(now) {
-                self.live.swap_remove(lost);
+                self.live.remove(lost);
             }
         }
         let id = self.next_id;
@@ -91,5 +92,20 @@ impl HalfOpen {
         overdue
             .min_by_key(|(_, probe)| probe.overdue_at)
             .map(|(index, _)| index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_equally_overdue_probes_the_oldest_loses_its_slot() {
+        let (now, mut phase) = (Tick::ZERO, HalfOpen::new(3));
+        let first: Vec<u64> = (0..3).map(|_| phase.take_slot(now, now)).collect();
+        phase.take_slot(now, now);
+        phase.take_slot(now, now);
+        let held: Vec<bool> = first.iter().map(|id| phase.holds(*id)).collect();
+        assert_eq!(held, [false, false, true]);
     }
 }

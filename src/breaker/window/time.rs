@@ -62,6 +62,8 @@ impl TimeWindow {
     pub(super) fn clear(&mut self) {
         *self.buckets = [Bucket::default(); BUCKETS];
         self.sums = Counts::default();
+        // Else a clock that went back would count in a bucket that is long to come.
+        self.head = 0;
     }
 
     fn roll(&mut self, now: Tick) {
@@ -158,6 +160,19 @@ mod tests {
         window.record(at(5000), FAILED);
         assert_eq!(window.record(at(3000), FAILED).calls, 2);
         assert_eq!(window.counts(at(36_999)).calls, 2);
+        assert_eq!(window.counts(at(37_000)).calls, 0);
+    }
+
+    #[test]
+    fn a_cleared_window_knows_no_youngest_bucket() {
+        let mut window = window();
+        window.record(at(90_000), FAILED);
+        window.clear();
+        assert_eq!(
+            window.record(at(5000), FAILED).calls,
+            1,
+            "the clock went back meanwhile"
+        );
         assert_eq!(window.counts(at(37_000)).calls, 0);
     }
 
