@@ -251,9 +251,10 @@ impl CircuitBreaker {
         }
     }
 
-    /// Time of the last use, as [`mark_seen`](Self::mark_seen) was told.
+    /// Time of the last use: as [`mark_seen`](Self::mark_seen) was told, or that of a verdict. A long call ends long
+    /// after it was admitted, and what it said must not be forgotten with the next one.
     pub(crate) fn last_seen(&self) -> Tick {
-        Tick::from_nanos(self.handle.last_seen.load(Ordering::Relaxed))
+        Tick::from_nanos(self.handle.last_seen.load(Ordering::Relaxed)).max(self.core().settled_at())
     }
 
     pub(crate) fn mark_seen(&self, now: Tick) {

@@ -17,9 +17,10 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -36,6 +37,8 @@ pub(crate) enum Answer {
     Status(u16),
     /// A status and one header, such as `retry-after: 60`.
     WithHeader(u16, &'static str),
+    /// A status, after a while.
+    Slow(Duration, u16),
     /// Lets the caller wait for ever.
     Hang,
 }
@@ -114,8 +117,9 @@ impl Upstream {
     pub(crate) fn revive(&self) {
         let serving = match self.exchange(Serving::Changing) {
             Serving::Down(socket) => {
+                let listener = socket.listen(1024).expect("a bound socket can listen");
                 let (stop, stopped) = watch::channel(());
-                Serving::Up(tokio::spawn(accept(socket, Arc::clone(&self.shared), stopped)), stop)
+                Serving::Up(tokio::spawn(accept(listener, Arc::clone(&self.shared), stopped)), stop)
             }
             up => up,
         };
@@ -135,8 +139,7 @@ fn bind(address: SocketAddr) -> TcpSocket {
     socket
 }
 
-async fn accept(socket: TcpSocket, shared: Arc<Shared>, mut stopped: watch::Receiver<()>) {
-    let listener = socket.listen(1024).expect("a bound socket can listen");
+async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::Receiver<()>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -160,6 +163,10 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         let (status, header) = match script(&path) {
             Answer::Status(status) => (status, String::new()),
             Answer::WithHeader(status, header) => (status, format!("{header}\r\n")),
+            Answer::Slow(wait, status) => {
+                tokio::time::sleep(wait).await;
+                (status, String::new())
+            }
             Answer::Hang => std::future::pending().await,
         };
         let answer = format!("HTTP/1.1 {status} -\r\ncontent-length: 0\r\n{header}\r\n");

@@ -31,6 +31,8 @@ pub(super) struct Core {
     pub(super) key: CircuitKey,
     pub(super) config: Arc<CircuitBreakerConfig>,
     pub(super) site: Arc<Site>,
+    /// Time of the last verdict that may have changed more than a total.
+    settled_at: AtomicU64,
     /// Whether a closed admission has to read the clock.
     pub(super) times_calls: bool,
 }
@@ -91,6 +93,7 @@ impl Core {
             counters: Counters::default(),
             machine: Mutex::new(machine),
             meter: site.meter(&key),
+            settled_at: AtomicU64::new(0),
             times_calls: config.times_calls(),
             key,
             config,
@@ -164,6 +167,7 @@ impl Core {
         now: Tick,
     ) {
         let elapsed = now.since(admitted);
+        self.settled_at.fetch_max(now.as_nanos(), Ordering::Relaxed);
         let settlement =
             self.locked(|machine| machine.settle(&self.config, ticket, verdict, retry_after, elapsed, now));
         self.meter.count(settlement.counted, || self.state());
@@ -179,6 +183,11 @@ impl Core {
     pub(super) fn count_cancelled(&self, counters: &Counters) {
         counters.count_cancelled();
         self.meter.count_cancelled(|| self.state());
+    }
+
+    /// Time of the last verdict that may have changed more than a total.
+    pub(super) fn settled_at(&self) -> Tick {
+        Tick::from_nanos(self.settled_at.load(Ordering::Relaxed))
     }
 
     /// Gives a probe's slot back. Tells nobody.

@@ -6,6 +6,8 @@
 //! the probe of the present half-open phase decides.
 
 mod half_open;
+mod moves;
+mod reading;
 mod tally;
 
 use std::collections::VecDeque;
@@ -21,12 +23,8 @@ use super::config::trip_policy::Rule;
 use super::recovery::Jitter;
 use super::window::Window;
 use crate::observe::event::Step;
-use crate::observe::{HalfOpenSnapshot, WindowSnapshot};
-use crate::state::{RejectReason, State, TransitionReason};
+use crate::state::{RejectReason, TransitionReason};
 use crate::verdict::{FailureKind, Verdict};
-
-/// How many transitions a snapshot shows.
-const HISTORY: usize = 8;
 
 /// One breaker's state and counts.
 #[derive(Debug)]
@@ -305,159 +303,5 @@ impl Machine {
             Verdict::Failure(_) => self.consecutive_failures = self.consecutive_failures.saturating_add(1),
             Verdict::Ignored => {}
         }
-    }
-
-    // --- by hand -------------------------------------------------------------------------------------------------
-
-    pub(crate) fn force_open(&mut self, now: Tick) -> Option<Arc<Step>> {
-        (!matches!(self.phase, Phase::ForcedOpen)).then(|| self.enter(Phase::ForcedOpen, TransitionReason::Manual, now))
-    }
-
-    pub(crate) fn disable(&mut self, now: Tick) -> Option<Arc<Step>> {
-        (!matches!(self.phase, Phase::Disabled)).then(|| self.enter(Phase::Disabled, TransitionReason::Manual, now))
-    }
-
-    /// Always a transition, also from closed: whatever is in flight is fenced.
-    pub(crate) fn reset(&mut self, now: Tick) -> Arc<Step> {
-        self.close(TransitionReason::Manual, now)
-    }
-
-    /// Opens for a time, unless somebody took the breaker over by hand. Not counted by the backoff.
-    pub(crate) fn trip(&mut self, length: Duration, now: Tick) -> Option<Arc<Step>> {
-        let by_hand = matches!(self.phase, Phase::ForcedOpen | Phase::Disabled);
-        let open = Phase::Open {
-            until: now.after(length),
-        };
-        (!by_hand).then(|| self.enter(open, TransitionReason::Manual, now))
-    }
-
-    // --- transitions ---------------------------------------------------------------------------------------------
-
-    fn open(
-        &mut self,
-        config: &CircuitBreakerConfig,
-        reason: TransitionReason,
-        retry_after: Option<Duration>,
-        now: Tick,
-    ) -> Arc<Step> {
-        self.opened_in_a_row = self.opened_in_a_row.saturating_add(1);
-        let length = config
-            .recovery
-            .opening(self.opened_in_a_row, retry_after, &mut self.jitter);
-        self.enter(
-            Phase::Open {
-                until: now.after(length),
-            },
-            reason,
-            now,
-        )
-    }
-
-    /// Counts belong to a state: closed starts from nothing.
-    fn close(&mut self, reason: TransitionReason, now: Tick) -> Arc<Step> {
-        let step = self.enter(Phase::Closed, reason, now);
-        self.consecutive_failures = 0;
-        self.opened_in_a_row = 0;
-        for window in &mut self.windows {
-            window.clear();
-        }
-        step
-    }
-
-    /// The one place where the phase changes, and with it the generation.
-    fn enter(&mut self, phase: Phase, reason: TransitionReason, now: Tick) -> Arc<Step> {
-        let from = self.state();
-        let (open_for, rejected) = (self.open_for(now), self.rejected_since_opened);
-        self.phase = phase;
-        self.generation += 1;
-        let step = Arc::new(Step {
-            from,
-            to: self.state(),
-            generation: self.generation,
-            reason,
-            consecutive_failures: self.consecutive_failures,
-            windows: self.windows(now),
-            open_for,
-            rejected: if open_for.is_some() { rejected } else { 0 },
-            last_failure: self.last_failure,
-            at: now.since(Tick::ZERO),
-        });
-        if matches!(self.phase, Phase::Open { .. } | Phase::ForcedOpen) {
-            self.opened_at = now;
-            self.rejected_since_opened = 0;
-        }
-        if self.history.len() == HISTORY {
-            self.history.pop_front();
-        }
-        self.history.push_back(Arc::clone(&step));
-        step
-    }
-
-    // --- reading -------------------------------------------------------------------------------------------------
-
-    pub(crate) fn state(&self) -> State {
-        match self.phase {
-            Phase::Closed => State::Closed,
-            Phase::Open { .. } => State::Open,
-            Phase::HalfOpen(_) => State::HalfOpen,
-            Phase::ForcedOpen => State::ForcedOpen,
-            Phase::Disabled => State::Disabled,
-        }
-    }
-
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    pub(crate) fn consecutive_failures(&self) -> u32 {
-        self.consecutive_failures
-    }
-
-    /// Whether a success of a closed breaker would change nothing but a total.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.consecutive_failures == 0 && self.windows.is_empty()
-    }
-
-    pub(crate) fn windows(&self, now: Tick) -> Vec<WindowSnapshot> {
-        self.windows.iter().map(|window| window.snapshot(now)).collect()
-    }
-
-    pub(crate) fn half_open(&self) -> Option<HalfOpenSnapshot> {
-        if let Phase::HalfOpen(phase) = &self.phase {
-            Some(phase.snapshot())
-        } else {
-            None
-        }
-    }
-
-    /// Time since the last opening, while traffic is still held back.
-    pub(crate) fn open_for(&self, now: Tick) -> Option<Duration> {
-        let held_back = matches!(self.phase, Phase::Open { .. } | Phase::HalfOpen(_) | Phase::ForcedOpen);
-        held_back.then(|| now.since(self.opened_at))
-    }
-
-    /// Time to the next probe while open: zero if it is due.
-    pub(crate) fn time_to_probe(&self, now: Tick) -> Option<Duration> {
-        if let Phase::Open { until } = &self.phase {
-            Some(until.since(now))
-        } else {
-            None
-        }
-    }
-
-    pub(crate) fn last_failure(&self) -> Option<FailureKind> {
-        self.last_failure
-    }
-
-    pub(crate) fn opened_in_a_row(&self) -> u32 {
-        self.opened_in_a_row
-    }
-
-    pub(crate) fn totals(&self) -> &MachineTotals {
-        &self.totals
-    }
-
-    pub(crate) fn history(&self) -> impl Iterator<Item = &Arc<Step>> {
-        self.history.iter()
     }
 }

@@ -14,7 +14,8 @@ use crate::sync::{Ordering, fence};
 /// evicted between them, and the cores need not share a counter that every call writes.
 pub(super) const EXACT_UP_TO: usize = 16;
 
-/// How many entries one search may look at in any case. A search may look at more if others before it looked at fewer.
+/// How many entries one search may look at in any case. A search may look at more if others before it looked at fewer: at
+/// most at all of them twice.
 const SEARCH: usize = 1024;
 
 /// How many handles the registry itself holds of each breaker: one in its map, one here.
@@ -54,7 +55,7 @@ impl Queue {
         Self {
             entries: VecDeque::new(),
             capacity,
-            credit: capacity,
+            credit: capacity.saturating_mul(2),
         }
     }
 
@@ -94,7 +95,8 @@ impl Queue {
     }
 
     fn evict_by_second_chance(&mut self, remove: impl Fn(&CircuitBreaker) -> bool) -> Option<CircuitBreaker> {
-        self.credit = self.credit.saturating_add(SEARCH).min(self.capacity.max(SEARCH));
+        let most = self.capacity.saturating_mul(2).max(SEARCH);
+        self.credit = self.credit.saturating_add(SEARCH).min(most);
         // Twice around at most: the first round may be all second chances.
         let mut steps = self.entries.len() * 2;
         while steps > 0 && self.credit > 0 {

@@ -82,18 +82,20 @@ impl Store {
         })
     }
 
+    /// All breakers of one moment. The map could not tell: it reads its shards one after another, and a breaker evicted
+    /// from one and another created in the next would both be seen.
     pub(super) fn all(&self) -> Vec<CircuitBreaker> {
-        self.breakers.iter().map(|entry| entry.value().clone()).collect()
+        self.line().queue.iter().cloned().collect()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.breakers.len()
+        self.line().queue.len()
     }
 
     pub(super) fn stats(&self) -> RegistryStats {
         let line = self.line();
         RegistryStats {
-            breakers: self.len(),
+            breakers: line.queue.len(),
             created: line.created,
             evicted: line.evicted,
             overflowed: line.overflowed,

@@ -13,11 +13,16 @@ mod clock;
 mod dice;
 mod dropped_calls;
 mod events;
+mod eviction;
+#[cfg(feature = "retry")]
+mod experiments;
 mod faults;
 mod fixture;
 mod herd;
 mod hung_upstream;
+mod idle;
 mod keys;
+mod keys_grow;
 mod layers;
 #[cfg(feature = "retry")]
 mod misplaced;
@@ -32,6 +37,7 @@ mod opening_length;
 mod probe_slots;
 mod reading;
 mod redirects;
+mod registry;
 mod rejection;
 mod report_only;
 #[cfg(feature = "retry")]

@@ -1,20 +1,20 @@
 //! The metrics say what the snapshots say: same events, same totals, whenever the recorder was installed.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use metrics::with_local_recorder;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use reqwest_circuit_breaker::{
     CircuitBreaker, CircuitBreakerConfig, CircuitBreakerRegistry, CircuitBreakerRegistryBuilder, CircuitKey,
-    CircuitSnapshot, FailureKind, ManualClock, State, Totals, TripPolicy, Verdict,
+    CircuitSnapshot, FailureKind, ManualClock, Totals, TripPolicy, Verdict,
 };
 
 mod recorder;
+mod recorders;
+mod state;
 
-use recorder::{Broken, Sizeless, Store};
+use self::recorder::Store;
 
 const FAILURE: Verdict = Verdict::Failure(FailureKind::Timeout);
 
@@ -176,77 +176,6 @@ fn a_series_has_the_name_of_its_registry_and_key() {
 }
 
 #[test]
-fn the_state_is_there_from_creation_and_follows_every_transition() {
-    let (store, clock) = (Store::default(), ManualClock::new());
-    with_local_recorder(&store, || {
-        let registry = builder(&clock).build().unwrap();
-        let state = || store.get("circuit_breaker_state");
-        let breaker = registry.get_or_create(&stock()).unwrap();
-        assert_eq!(state(), Some(0.0), "at creation");
-        open(&breaker);
-        assert_eq!(state(), Some(2.0));
-        clock.advance(Duration::from_secs(30));
-        assert_eq!(
-            (breaker.state(), breaker.snapshot().probe_due, breaker.would_admit()),
-            (State::Open, true, true)
-        );
-        assert_eq!(state(), Some(2.0), "reading changes nothing");
-        let probe = breaker.try_acquire().unwrap();
-        assert_eq!(state(), Some(1.0));
-        probe.record(Verdict::Success);
-        assert_eq!(state(), Some(0.0));
-        breaker.force_open();
-        assert_eq!(state(), Some(2.0));
-        breaker.disable();
-        assert_eq!(state(), Some(0.0));
-    });
-}
-
-#[test]
-fn an_evicted_breaker_leaves_a_closed_state_and_goes_on_where_it_was() {
-    let store = Store::default();
-    with_local_recorder(&store, || {
-        let registry = builder(&ManualClock::new()).max_breakers(1).build().unwrap();
-        let breaker = registry.get_or_create(&stock()).unwrap();
-        call(&breaker, Verdict::Success);
-        breaker.force_open();
-        breaker.reset();
-        drop(breaker);
-        drop(registry.get_or_create(&key("https://other.example")).unwrap());
-        assert_eq!(registry.get(&stock()).map(|breaker| breaker.state()), None);
-        assert_eq!(
-            store.get_of("https://stock.example", "circuit_breaker_state"),
-            Some(0.0)
-        );
-        call(&registry.get_or_create(&stock()).unwrap(), Verdict::Success);
-        let successes = store.get_of("https://stock.example", "circuit_breaker_calls_total outcome=success");
-        assert_eq!(successes, Some(2.0));
-    });
-}
-
-#[test]
-fn an_export_of_snapshots_ends_a_series_with_its_breaker() {
-    let registry = builder(&ManualClock::new()).max_breakers(2).build().unwrap();
-    let export = || -> Vec<(String, State)> {
-        let snapshots = registry.snapshots().into_iter();
-        snapshots
-            .map(|snapshot| (snapshot.key.to_string(), snapshot.state))
-            .collect()
-    };
-    let entry = |key: &str, state| (key.to_owned(), state);
-    let (a, b) = ("https://a.example", "https://b.example");
-    registry.get_or_create(&key(a)).unwrap();
-    assert_eq!(export(), [entry(a, State::Closed)]);
-    registry.get_or_create(&key(b)).unwrap().force_open();
-    assert_eq!(export(), [entry(a, State::Closed), entry(b, State::ForcedOpen)]);
-    registry.get_or_create(&key("https://c.example")).unwrap();
-    assert_eq!(
-        export(),
-        [entry(b, State::ForcedOpen), entry("https://c.example", State::Closed)]
-    );
-}
-
-#[test]
 fn open_seconds_are_the_exact_sum_of_all_openings_and_no_second_counts_twice() {
     let (store, clock) = (Store::default(), ManualClock::new());
     let seconds = || store.get("circuit_breaker_open_seconds_total").unwrap_or_default();
@@ -295,179 +224,6 @@ fn a_time_without_end_is_counted_without_overflow() {
         store.get("circuit_breaker_open_seconds_total"),
         Some((u64::MAX / 1_000_000_000) as f64)
     );
-}
-
-#[test]
-fn a_recorder_that_is_installed_later_gets_everything_from_then_on() {
-    let registry = builder(&ManualClock::new()).build().unwrap();
-    let healthy = registry.get_or_create(&stock()).unwrap();
-    let failing = registry.get_or_create(&key("https://down.example")).unwrap();
-    call(&healthy, Verdict::Success);
-    open(&failing);
-    let store = Store::default();
-    with_local_recorder(&store, || {
-        call(&healthy, Verdict::Success);
-        drop(failing.try_acquire().unwrap_err());
-    });
-    assert_eq!(
-        store.get_of("https://stock.example", "circuit_breaker_calls_total outcome=success"),
-        Some(1.0)
-    );
-    assert_eq!(
-        store.get_of("https://stock.example", "circuit_breaker_state"),
-        Some(0.0)
-    );
-    assert_eq!(
-        store.get_of("https://down.example", "circuit_breaker_state"),
-        Some(2.0),
-        "as it is now"
-    );
-    assert_eq!(store.described().len(), 6);
-}
-
-#[test]
-fn a_breaker_stays_with_the_recorder_it_registered_with() {
-    let registry = builder(&ManualClock::new()).build().unwrap();
-    let breaker = registry.get_or_create(&stock()).unwrap();
-    let (first, second) = (Store::default(), Store::default());
-    with_local_recorder(&first, || call(&breaker, Verdict::Success));
-    with_local_recorder(&second, || {
-        call(&breaker, Verdict::Success);
-        drop(registry.get_or_create(&key("https://new.example")).unwrap());
-    });
-    // Also where there is none.
-    call(&breaker, Verdict::Success);
-    assert_eq!(first.get("circuit_breaker_calls_total outcome=success"), Some(3.0));
-    assert_eq!(
-        second.get("circuit_breaker_calls_total outcome=success"),
-        Some(0.0),
-        "registered, of the new key"
-    );
-    assert_eq!(second.owners().len(), 1);
-}
-
-#[test]
-fn a_recorder_without_a_size_is_served_too() {
-    with_local_recorder(&Sizeless, || {
-        let breaker = builder(&ManualClock::new())
-            .build()
-            .unwrap()
-            .get_or_create(&stock())
-            .unwrap();
-        call(&breaker, Verdict::Success);
-        call(&breaker, Verdict::Success);
-        open(&breaker);
-    });
-    let store = Sizeless::store();
-    assert_eq!(store.get("circuit_breaker_calls_total outcome=success"), Some(2.0));
-    assert_eq!(store.get("circuit_breaker_failures_total kind=timeout"), Some(5.0));
-    assert_eq!(store.get("circuit_breaker_state"), Some(2.0));
-}
-
-#[test]
-fn metrics_are_described_once_per_registry_with_their_units() {
-    let store = Store::default();
-    with_local_recorder(&store, || {
-        let registry = builder(&ManualClock::new()).build().unwrap();
-        for n in 0..3 {
-            call(
-                &registry.get_or_create(&key(&format!("https://n{n}.example"))).unwrap(),
-                FAILURE,
-            );
-        }
-    });
-    let units: Vec<_> = store
-        .described()
-        .into_iter()
-        .map(|(name, unit)| (name, unit.unwrap_or_default()))
-        .collect();
-    let count = "count".to_owned();
-    assert_eq!(
-        units,
-        [
-            ("circuit_breaker_state".to_owned(), String::new()),
-            ("circuit_breaker_calls_total".to_owned(), count.clone()),
-            ("circuit_breaker_failures_total".to_owned(), count.clone()),
-            ("circuit_breaker_rejected_total".to_owned(), count.clone()),
-            ("circuit_breaker_transitions_total".to_owned(), count),
-            ("circuit_breaker_open_seconds_total".to_owned(), "seconds".to_owned()),
-        ]
-    );
-}
-
-#[test]
-fn a_panicking_recorder_is_contained() {
-    with_local_recorder(&Broken { size: 1 }, || {
-        let breaker = builder(&ManualClock::new())
-            .build()
-            .unwrap()
-            .get_or_create(&stock())
-            .unwrap();
-        call(&breaker, Verdict::Success);
-        drop(breaker.try_acquire().unwrap());
-        open(&breaker);
-        drop(breaker.try_acquire().unwrap_err());
-        let Totals {
-            success,
-            failure,
-            cancelled,
-            rejected,
-            ..
-        } = breaker.snapshot().totals;
-        assert_eq!((success, failure, cancelled, rejected), (1, 5, 1, 1));
-        assert_eq!(breaker.state(), State::Open);
-    });
-}
-
-#[test]
-fn the_state_shown_last_is_the_present_one_whoever_was_faster() {
-    let store = Store::default();
-    with_local_recorder(&store, || {
-        let breaker = builder(&ManualClock::new())
-            .build()
-            .unwrap()
-            .get_or_create(&stock())
-            .unwrap();
-        let faster = breaker.clone();
-        store.before_next_set(move || faster.reset());
-        breaker.force_open();
-        assert_eq!(breaker.state(), State::Closed);
-        assert_eq!(store.get("circuit_breaker_state"), Some(0.0));
-    });
-}
-
-#[test]
-fn the_state_is_right_after_threads_fought_over_it() {
-    let store = Store::default();
-    let registry = builder(&ManualClock::new()).build().unwrap();
-    let breaker = with_local_recorder(&store, || registry.get_or_create(&stock()).unwrap());
-    for _ in 0..50 {
-        let start = Barrier::new(2);
-        std::thread::scope(|scope| {
-            for change in [CircuitBreaker::reset, CircuitBreaker::force_open] {
-                let (breaker, start) = (&breaker, &start);
-                scope.spawn(move || {
-                    start.wait();
-                    (0..20).for_each(|_| change(breaker));
-                });
-            }
-        });
-        let expected = if breaker.state() == State::Closed { 0.0 } else { 2.0 };
-        assert_eq!(store.get("circuit_breaker_state"), Some(expected));
-    }
-}
-
-#[test]
-fn a_recorder_may_call_back() {
-    let calls = Arc::new(AtomicUsize::new(0));
-    let registry = builder(&ManualClock::new()).build().unwrap();
-    let store = Store::default();
-    let (asked, seen) = (registry.clone(), Arc::clone(&calls));
-    store.on_registration(move || {
-        seen.fetch_add(asked.snapshots().len(), Ordering::SeqCst);
-    });
-    with_local_recorder(&store, || open(&registry.get_or_create(&stock()).unwrap()));
-    assert!(calls.load(Ordering::SeqCst) > 0);
 }
 
 #[test]

@@ -73,7 +73,7 @@ async fn bodies() {
         }),
         row(
             "a failing status, whose body breaks too",
-            BodyFails(FailureKind::Body),
+            StatusAndBodyFails(503, FailureKind::Body),
             || answers(b"HTTP/1.1 503 Busy\r\ncontent-length: 9\r\n\r\nabc"),
         ),
     ])

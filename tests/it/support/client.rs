@@ -43,7 +43,11 @@ impl Stack {
     ];
 
     pub(crate) fn over(self, client: reqwest::Client) -> ClientWithMiddleware {
-        let builder = reqwest_middleware::ClientBuilder::new(client);
+        self.within(reqwest_middleware::ClientBuilder::new(client))
+    }
+
+    /// The same, inside of what the builder holds already.
+    pub(crate) fn within(self, builder: reqwest_middleware::ClientBuilder) -> ClientWithMiddleware {
         match self {
             Self::Bare => builder.build(),
             #[cfg(feature = "retry")]

@@ -1,0 +1,254 @@
+//! Twenty callers, half of them to `/search` and half to `/profile`, while `/search` fails for a time.
+//!
+//! A breaker for the host takes `/profile` away with it; and as often as not a healthy `/profile` is its probe, which lets
+//! the failing calls back in. A breaker for each raw path never hears of one path twice, so it never opens. A breaker for
+//! each endpoint rejects what fails and nothing else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use reqwest_circuit_breaker::{CircuitBreakerConfig, CircuitBreakerRegistry, KeyScheme, Route};
+use reqwest_middleware::{ClientWithMiddleware, RequestBuilder};
+use tokio::time::{Instant, sleep};
+
+use super::calls::Tally;
+use super::protected;
+use super::table::{Cell, Table, exactly, within};
+use super::upstream::{Answer, Upstream};
+
+const CALLERS: usize = 20;
+
+/// How long, and how much. The proportions are always the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    /// `/search` fails in the middle half of this time. An eighth of it is the recovery timeout.
+    time: Duration,
+    /// Calls made with the raw path as key: `/search` fails in the middle half of them.
+    calls: usize,
+    /// Healthy calls that a breaker for the host rejects at least, on the busiest machine.
+    least_rejected: usize,
+}
+
+impl Scale {
+    #[allow(dead_code, reason = "for the lab, which takes its time")]
+    pub(crate) const FULL: Self = Self {
+        time: Duration::from_secs(4),
+        calls: 10_400,
+        least_rejected: 1_000,
+    };
+
+    #[allow(dead_code, reason = "for the tests")]
+    pub(crate) const QUICK: Self = Self {
+        time: Duration::from_millis(1_200),
+        calls: 1_200,
+        least_rejected: 50,
+    };
+
+    fn recovery_timeout(self) -> Duration {
+        self.time / 8
+    }
+}
+
+pub(crate) async fn run(scale: Scale) -> Table {
+    let mut table = Table::new(
+        "Which key: twenty callers to /search and /profile, and /search fails for a time",
+        &[
+            "breakers",
+            "failing /search let through",
+            "/search rejected",
+            "/profile rejected",
+        ],
+    );
+    let some = 1..=usize::MAX;
+
+    // How many get through is a random walk: it depends on who is the probe. Never fewer than it takes to open.
+    let site = Site::new(KeyScheme::origin(), scale).await;
+    let (seen, _) = site.call_for(scale.time).await;
+    let rejects = within(scale.least_rejected..=usize::MAX, seen.profile.rejected());
+    table.row(
+        "the host",
+        site.row(
+            1,
+            within(5..=1_000, seen.search.failing),
+            within(some.clone(), seen.search.rejected()),
+            rejects,
+        ),
+    );
+
+    // Five to open, what was in flight by then, and one probe for each time that it was open.
+    let site = Site::new(KeyScheme::route(), scale).await;
+    let (seen, lasted) = site.call_for(scale.time).await;
+    let probes = lasted.as_millis() / scale.recovery_timeout().as_millis() + 1;
+    let most = 5 + CALLERS / 2 + usize::try_from(probes).unwrap_or(usize::MAX);
+    let through = within(5..=most, seen.search.failing);
+    table.row(
+        "the endpoint",
+        site.row(
+            2,
+            through,
+            within(some, seen.search.rejected()),
+            exactly(0, seen.profile.rejected()),
+        ),
+    );
+
+    let raw_path = KeyScheme::custom(|request, _| Some(request.url().path().to_owned().into()));
+    let site = Site::new(raw_path, scale).await;
+    let seen = site.call_so_often(scale.calls).await;
+    let through = exactly(scale.calls / 4, seen.search.failing);
+    table.row(
+        "the raw path",
+        site.row(
+            scale.calls,
+            through,
+            exactly(0, seen.search.rejected()),
+            exactly(0, seen.profile.rejected()),
+        ),
+    );
+    table
+}
+
+/// An upstream with two endpoints, one of which may fail, and a client.
+struct Site {
+    upstream: Upstream,
+    search_fails: Arc<AtomicBool>,
+    registry: CircuitBreakerRegistry,
+    client: ClientWithMiddleware,
+    next_id: AtomicU64,
+}
+
+/// What the callers saw of each endpoint.
+#[derive(Debug, Default)]
+struct Seen {
+    search: Tally,
+    profile: Tally,
+}
+
+impl Site {
+    async fn new(keys: KeyScheme, scale: Scale) -> Self {
+        let upstream = Upstream::start().await;
+        let search_fails = Arc::new(AtomicBool::new(false));
+        let fails = Arc::clone(&search_fails);
+        upstream.answer_with(move |path| {
+            let fails = path.starts_with("/search/") && fails.load(Ordering::SeqCst);
+            Answer::Status(if fails { 503 } else { 200 })
+        });
+        let config = CircuitBreakerConfig::builder()
+            .recovery_timeout(scale.recovery_timeout())
+            .build();
+        let registry = CircuitBreakerRegistry::builder()
+            .config(config.expect("a valid config"))
+            .key_scheme(keys)
+            .max_breakers(2 * scale.calls)
+            .build()
+            .expect("a valid registry");
+        Self {
+            upstream,
+            search_fails,
+            client: protected(&registry),
+            registry,
+            next_id: AtomicU64::new(0),
+        }
+    }
+
+    /// Lets all call for some time, and `/search` fail in the middle half of it. Returns how long that really was.
+    async fn call_for(&self, time: Duration) -> (Seen, Duration) {
+        let over = AtomicBool::new(false);
+        let callers = join_all((0..CALLERS).map(|n| self.caller(n, || !over.load(Ordering::SeqCst), Pauses::after(n))));
+        let failing = async {
+            sleep(time / 4).await;
+            self.search_fails.store(true, Ordering::SeqCst);
+            let began = Instant::now();
+            sleep(time / 2).await;
+            self.search_fails.store(false, Ordering::SeqCst);
+            let lasted = began.elapsed();
+            sleep(time / 4).await;
+            over.store(true, Ordering::SeqCst);
+            lasted
+        };
+        let (seen, lasted) = tokio::join!(callers, failing);
+        (seen.into_iter().collect(), lasted)
+    }
+
+    /// Makes so many calls, as fast as can be, while `/search` fails in the middle half of them.
+    async fn call_so_often(&self, calls: usize) -> Seen {
+        let mut seen = Vec::new();
+        for (part, fails) in [(4, false), (2, true), (4, false)] {
+            self.search_fails.store(fails, Ordering::SeqCst);
+            let each = calls / part / CALLERS;
+            seen.extend(
+                join_all((0..CALLERS).map(|n| {
+                    let mut left = each;
+                    let goes_on = move || {
+                        left = left.saturating_sub(1);
+                        left > 0
+                    };
+                    self.caller(n, goes_on, Pauses::none())
+                }))
+                .await,
+            );
+        }
+        seen.into_iter().collect()
+    }
+
+    /// Calls as long as it should go on, at least once.
+    async fn caller(&self, n: usize, mut goes_on: impl FnMut() -> bool, mut pauses: Pauses) -> Seen {
+        let mut seen = Seen::default();
+        loop {
+            if n % 2 == 0 {
+                seen.search.send(self.call("search")).await;
+            } else {
+                seen.profile.send(self.call("profile")).await;
+            }
+            if !goes_on() {
+                return seen;
+            }
+            pauses.pause().await;
+        }
+    }
+
+    fn call(&self, endpoint: &str) -> RequestBuilder {
+        let id = self.next_id.fetch_add(1, Ordering::SeqCst);
+        let request = self.client.get(self.upstream.url(&format!("/{endpoint}/{id}")));
+        request.with_extension(Route::new(format!("/{endpoint}/{{id}}")))
+    }
+
+    fn row(&self, breakers: usize, through: Cell, search: Cell, profile: Cell) -> [Cell; 4] {
+        [exactly(breakers, self.registry.len()), through, search, profile]
+    }
+}
+
+impl FromIterator<Seen> for Seen {
+    fn from_iter<I: IntoIterator<Item = Seen>>(parts: I) -> Self {
+        let mut all = Self::default();
+        for part in parts {
+            all.search.add(part.search);
+            all.profile.add(part.profile);
+        }
+        all
+    }
+}
+
+/// Pauses between a caller's calls, of up to eight milliseconds: callers in lockstep would never fail five in a row.
+struct Pauses(u64);
+
+impl Pauses {
+    fn none() -> Self {
+        Self(0)
+    }
+
+    fn after(n: usize) -> Self {
+        Self((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// The next number of a xorshift generator, whose zero stays zero.
+    async fn pause(&mut self) {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        if self.0 != 0 {
+            sleep(Duration::from_millis(self.0 % 8)).await;
+        }
+    }
+}
