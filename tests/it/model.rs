@@ -43,7 +43,6 @@ fn histories() -> u32 {
 fn every_history_of_every_config_is_as_the_naive_breaker_has_it() {
     let config = ProptestConfig {
         cases: histories().div_ceil(WORKERS),
-        max_shrink_iters: 100_000,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
             "tests/it/model/regressions.txt",
         ))),
