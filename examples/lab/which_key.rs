@@ -1,4 +1,4 @@
-//! Twenty callers, half of them to `/search` and half to `/profile`, while `/search` fails for a time.
+//! Twenty callers, half of their calls to `/search` and half to `/profile`, while `/search` fails for a time.
 //!
 //! A breaker for the host takes `/profile` away with it; and as often as not a healthy `/profile` is its probe, which lets
 //! the failing calls back in. A breaker for each raw path never hears of one path twice, so it never opens. A breaker for
@@ -20,14 +20,18 @@ use super::upstream::{Answer, Upstream};
 
 const CALLERS: usize = 20;
 
+/// `/search` never fails for longer.
+const LIMIT: Duration = Duration::from_secs(20);
+
 /// How long, and how much. The proportions are always the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
-    /// `/search` fails in the middle half of this time. An eighth of it is the recovery timeout.
+    /// `/search` fails in the middle half of this time, or longer if the machine is too busy for many calls. An eighth of
+    /// it is the recovery timeout.
     time: Duration,
     /// Calls made with the raw path as key: `/search` fails in the middle half of them.
     calls: usize,
-    /// Healthy calls that a breaker for the host rejects at least, on the busiest machine.
+    /// Healthy calls that a breaker for the host rejects at least.
     least_rejected: usize,
 }
 
@@ -65,38 +69,29 @@ pub(crate) async fn run(scale: Scale) -> Table {
 
     // How many get through is a random walk: it depends on who is the probe. Never fewer than it takes to open.
     let site = Site::new(KeyScheme::origin(), scale).await;
-    let (seen, _) = site.call_for(scale.time).await;
-    let rejects = within(scale.least_rejected..=usize::MAX, seen.profile.rejected());
-    table.row(
-        "the host",
-        site.row(
-            1,
-            within(5..=1_000, seen.search.failing),
-            within(some.clone(), seen.search.rejected()),
-            rejects,
-        ),
-    );
+    let (seen, _) = site.call_for(scale).await;
+    let through = within(5..=1_000, seen.search.failing);
+    let search = within(some.clone(), seen.search.rejected());
+    let profile = within(scale.least_rejected..=usize::MAX, seen.profile.rejected());
+    table.row("the host", site.row(1, through, search, profile));
 
     // Five to open, what was in flight by then, and one probe for each time that it was open.
     let site = Site::new(KeyScheme::route(), scale).await;
-    let (seen, lasted) = site.call_for(scale.time).await;
+    let (seen, lasted) = site.call_for(scale).await;
     let probes = lasted.as_millis() / scale.recovery_timeout().as_millis() + 1;
-    let most = 5 + CALLERS / 2 + usize::try_from(probes).unwrap_or(usize::MAX);
+    let most = 5 + CALLERS + usize::try_from(probes).unwrap_or(usize::MAX);
     let through = within(5..=most, seen.search.failing);
+    let search = within(some, seen.search.rejected());
     table.row(
         "the endpoint",
-        site.row(
-            2,
-            through,
-            within(some, seen.search.rejected()),
-            exactly(0, seen.profile.rejected()),
-        ),
+        site.row(2, through, search, exactly(0, seen.profile.rejected())),
     );
 
     let raw_path = KeyScheme::custom(|request, _| Some(request.url().path().to_owned().into()));
     let site = Site::new(raw_path, scale).await;
     let seen = site.call_so_often(scale.calls).await;
-    let through = exactly(scale.calls / 4, seen.search.failing);
+    // Half of the calls are made while it fails, and half of these to it.
+    let through = within(scale.calls / 5..=scale.calls / 3, seen.search.failing);
     table.row(
         "the raw path",
         site.row(
@@ -152,18 +147,21 @@ impl Site {
         }
     }
 
-    /// Lets all call for some time, and `/search` fail in the middle half of it. Returns how long that really was.
-    async fn call_for(&self, time: Duration) -> (Seen, Duration) {
+    /// Lets all call for some time, while `/search` fails in the middle of it. Returns how long that was.
+    async fn call_for(&self, scale: Scale) -> (Seen, Duration) {
         let over = AtomicBool::new(false);
-        let callers = join_all((0..CALLERS).map(|n| self.caller(n, || !over.load(Ordering::SeqCst), Pauses::after(n))));
+        let callers = join_all((0..CALLERS).map(|n| self.caller(Dice::new(n), || !over.load(Ordering::SeqCst), true)));
         let failing = async {
-            sleep(time / 4).await;
+            sleep(scale.time / 4).await;
             self.search_fails.store(true, Ordering::SeqCst);
             let began = Instant::now();
-            sleep(time / 2).await;
+            sleep(scale.time / 2).await;
+            while self.rejected() < 5 * scale.least_rejected as u64 / 2 && began.elapsed() < LIMIT {
+                sleep(scale.time / 16).await;
+            }
             self.search_fails.store(false, Ordering::SeqCst);
             let lasted = began.elapsed();
-            sleep(time / 4).await;
+            sleep(scale.time / 4).await;
             over.store(true, Ordering::SeqCst);
             lasted
         };
@@ -176,27 +174,24 @@ impl Site {
         let mut seen = Vec::new();
         for (part, fails) in [(4, false), (2, true), (4, false)] {
             self.search_fails.store(fails, Ordering::SeqCst);
-            let each = calls / part / CALLERS;
-            seen.extend(
-                join_all((0..CALLERS).map(|n| {
-                    let mut left = each;
-                    let goes_on = move || {
-                        left = left.saturating_sub(1);
-                        left > 0
-                    };
-                    self.caller(n, goes_on, Pauses::none())
-                }))
-                .await,
-            );
+            let callers = (0..CALLERS).map(|n| {
+                let mut left = calls / part / CALLERS;
+                let goes_on = move || {
+                    left -= 1;
+                    left > 0
+                };
+                self.caller(Dice::new(n), goes_on, false)
+            });
+            seen.extend(join_all(callers).await);
         }
         seen.into_iter().collect()
     }
 
-    /// Calls as long as it should go on, at least once.
-    async fn caller(&self, n: usize, mut goes_on: impl FnMut() -> bool, mut pauses: Pauses) -> Seen {
+    /// Calls one or the other as long as it should go on, at least once.
+    async fn caller(&self, mut dice: Dice, mut goes_on: impl FnMut() -> bool, pauses: bool) -> Seen {
         let mut seen = Seen::default();
         loop {
-            if n % 2 == 0 {
+            if dice.throw() % 2 == 0 {
                 seen.search.send(self.call("search")).await;
             } else {
                 seen.profile.send(self.call("profile")).await;
@@ -204,8 +199,18 @@ impl Site {
             if !goes_on() {
                 return seen;
             }
-            pauses.pause().await;
+            if pauses {
+                sleep(Duration::from_millis(dice.throw() % 8)).await;
+            }
         }
+    }
+
+    fn rejected(&self) -> u64 {
+        self.registry
+            .snapshots()
+            .iter()
+            .map(|breaker| breaker.totals.rejected)
+            .sum()
     }
 
     fn call(&self, endpoint: &str) -> RequestBuilder {
@@ -230,25 +235,19 @@ impl FromIterator<Seen> for Seen {
     }
 }
 
-/// Pauses between a caller's calls, of up to eight milliseconds: callers in lockstep would never fail five in a row.
-struct Pauses(u64);
+/// A caller's own random numbers, the same in each run.
+struct Dice(u64);
 
-impl Pauses {
-    fn none() -> Self {
-        Self(0)
-    }
-
-    fn after(n: usize) -> Self {
+impl Dice {
+    fn new(n: usize) -> Self {
         Self((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// The next number of a xorshift generator, whose zero stays zero.
-    async fn pause(&mut self) {
+    /// The next number of a xorshift generator.
+    fn throw(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        if self.0 != 0 {
-            sleep(Duration::from_millis(self.0 % 8)).await;
-        }
+        self.0 >> 8
     }
 }
