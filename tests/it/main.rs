@@ -1,6 +1,7 @@
 //! The integration tests: one binary, a file per rule.
 
 mod abandoned;
+mod api;
 mod by_hand;
 mod cancellation;
 mod clock;
@@ -8,9 +9,14 @@ mod events;
 mod eviction;
 mod fixture;
 mod idle;
+mod in_stack;
 mod keys;
 mod keys_grow;
+mod layers;
+mod mock;
+mod one_upstream;
 mod opening_length;
+mod placement;
 mod probe_slots;
 mod reading;
 mod registry;
