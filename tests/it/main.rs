@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 mod abandoned;
+mod api;
 mod bodies;
 mod by_hand;
 mod callers_mistakes;
@@ -21,11 +22,14 @@ mod fixture;
 mod herd;
 mod hung_upstream;
 mod idle;
+mod in_stack;
 mod keys;
 mod keys_grow;
 mod layers;
+mod layers_in_stack;
 #[cfg(feature = "retry")]
 mod misplaced;
+mod mock;
 mod model;
 #[cfg(feature = "metrics")]
 mod observe_metrics;
@@ -33,7 +37,9 @@ mod observe_metrics;
 mod observe_serde;
 #[cfg(all(feature = "tracing", feature = "retry"))]
 mod observe_tracing;
+mod one_upstream;
 mod opening_length;
+mod placement;
 mod probe_slots;
 mod reading;
 mod redirects;
