@@ -26,7 +26,6 @@ mod in_stack;
 mod keys;
 mod keys_grow;
 mod layers;
-mod layers_in_stack;
 #[cfg(feature = "retry")]
 mod misplaced;
 mod mock;
