@@ -41,7 +41,6 @@ pub struct CircuitBreaker {
 }
 
 struct Handle {
-    core: Arc<Core>,
     stripes: Stripes,
     /// For whoever evicts: the order of the last use, and its time.
     last_used: AtomicU64,
@@ -59,8 +58,7 @@ impl CircuitBreaker {
         let (last_used, last_seen) = (AtomicU64::new(0), AtomicU64::new(0));
         Self {
             handle: Arc::new(Handle {
-                core,
-                stripes: Stripes::default(),
+                stripes: Stripes::new(&core),
                 last_used,
                 last_seen,
             }),
@@ -91,7 +89,10 @@ impl CircuitBreaker {
     /// [`CircuitOpenError`] if the breaker is open, forced open, or half-open with every probe slot taken.
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit, CircuitOpenError> {
-        self.admit(None)
+        match self.admit_untimed() {
+            Some(permit) => Ok(permit),
+            None => self.admit(None),
+        }
     }
 
     /// Opens the breaker until it is [reset](Self::reset): every call is rejected, no probe passes.
@@ -130,7 +131,7 @@ impl CircuitBreaker {
         let machine = core.read();
         let totals = machine.totals();
         // Ends before starts: what ended under the lock is already counted, the rest sees to it itself.
-        let sums = self.handle.stripes.sums(core);
+        let sums = self.handle.stripes.sums();
         let success = totals.success + sums.success;
         let ended = success + totals.failure + totals.ignored + totals.late + sums.cancelled;
         let wait = machine.time_to_probe(now);
@@ -193,13 +194,12 @@ impl CircuitBreaker {
     }
 
     /// Admits a call in any state. `patience` is how long the call itself may take, if it said so.
-    #[inline]
     pub(crate) fn admit(&self, patience: Option<Duration>) -> Result<Permit, CircuitOpenError> {
         let core = self.core();
         let now = if core.times_calls { core.site.now() } else { Tick::ZERO };
         match self.admit_closed(now) {
             Some(permit) => Ok(permit),
-            None => core.admit(patience, || self.handle.stripes.lease(core)),
+            None => core.admit(patience, || self.handle.stripes.lease()),
         }
     }
 
@@ -210,9 +210,8 @@ impl CircuitBreaker {
 
     #[inline]
     fn admit_closed(&self, now: Tick) -> Option<Permit> {
-        let core = self.core();
-        let ticket = core.admit_closed()?;
-        Some(Permit::new(self.handle.stripes.lease(core), ticket, now))
+        let ticket = self.core().admit_closed()?;
+        Some(Permit::new(self.handle.stripes.lease(), ticket, now))
     }
 
     #[inline]
@@ -234,7 +233,7 @@ impl CircuitBreaker {
 
     /// Whether a permit is alive, or a handle beyond `handles`.
     pub(crate) fn in_use(&self, handles: usize) -> bool {
-        Arc::strong_count(&self.handle) > handles || self.handle.stripes.in_use(self.core())
+        Arc::strong_count(&self.handle) > handles || self.handle.stripes.in_use()
     }
 
     /// Order of the last use, as [`mark_used`](Self::mark_used) was told.
@@ -263,7 +262,7 @@ impl CircuitBreaker {
 
     /// Calls admitted so far.
     pub(crate) fn calls(&self) -> u64 {
-        self.handle.stripes.sums(self.core()).started
+        self.handle.stripes.sums().started
     }
 
     /// The fewest calls that any of its policies needs to trip.
@@ -278,8 +277,8 @@ impl CircuitBreaker {
     }
 
     #[inline]
-    fn core(&self) -> &Arc<Core> {
-        &self.handle.core
+    fn core(&self) -> &Core {
+        self.handle.stripes.core()
     }
 }
 

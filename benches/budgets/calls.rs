@@ -9,9 +9,10 @@ use super::table::{Measured, Table, Unit};
 use crate::support::{keys, peers};
 
 const ROUNDS: usize = 201;
+const ROUNDS_OF_TWO: usize = 41;
 const CALLS: usize = 20_000;
-/// Two threads take longer to start together.
-const CALLS_OF_TWO: usize = 100_000;
+/// Enough that two threads which start together run together.
+const CALLS_OF_TWO: usize = 300_000;
 
 pub(crate) fn measure(table: &mut Table) {
     table.judge("by hand, 1 thread / recloser", 1.5, Some(1.0), one_thread);
@@ -72,11 +73,11 @@ fn two_threads() -> Measured {
     let (recloser, failsafe) = (peers::recloser(), peers::failsafe());
     let tower = peers::tower();
     let rounds = Rounds::run(
-        ROUNDS,
+        ROUNDS_OF_TWO,
         [
             &mut || on_two_threads(|| per_call(CALLS_OF_TWO, || call(&breaker))),
             &mut || on_two_threads(|| per_call(CALLS_OF_TWO, || peers::call_recloser(&recloser))),
-            &mut || on_two_threads(|| per_call(CALLS_OF_TWO, || peers::call_failsafe(&failsafe))),
+            &mut || on_two_threads(|| per_call(CALLS, || peers::call_failsafe(&failsafe))),
             &mut || {
                 on_two_threads(|| {
                     let mut tower = tower.clone();

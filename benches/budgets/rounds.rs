@@ -3,7 +3,8 @@
 //! A shared machine is never the same twice: clocks throttle, neighbours come and go. So the works of one budget take
 //! turns in short batches, the ratio is taken within each round, and the median of the rounds is what counts.
 
-use std::sync::Barrier;
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -58,9 +59,13 @@ pub(crate) fn per_call_with<T>(calls: usize, make: impl Fn() -> T, mut call: imp
 
 /// Nanoseconds per call on each of two threads that start together: the mean of both.
 pub(crate) fn on_two_threads(work: impl Fn() -> f64 + Sync) -> f64 {
-    let start = Barrier::new(2);
+    let ready = AtomicUsize::new(0);
     let timed = || {
-        start.wait();
+        // Spinning, not sleeping: whoever goes on has a core of its own at that moment.
+        ready.fetch_add(1, Ordering::SeqCst);
+        while ready.load(Ordering::SeqCst) < 2 {
+            spin_loop();
+        }
         work()
     };
     thread::scope(|scope| {

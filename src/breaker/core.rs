@@ -25,7 +25,6 @@ use crate::verdict::Verdict;
 /// State of one breaker.
 pub(super) struct Core {
     word: AtomicU64,
-    pub(super) counters: Counters,
     machine: Mutex<Machine>,
     meter: Meter,
     pub(super) key: CircuitKey,
@@ -90,7 +89,6 @@ impl Core {
         let machine = Machine::new(&config, jitter_seed);
         Self {
             word: AtomicU64::new(Word::of(&machine).0),
-            counters: Counters::default(),
             machine: Mutex::new(machine),
             meter: site.meter(&key),
             settled_at: AtomicU64::new(0),
@@ -124,7 +122,7 @@ impl Core {
     /// Counts a success if it would change nothing but a total.
     #[inline]
     pub(super) fn count_quiet_success(&self, ticket: Ticket, counters: &Counters) -> bool {
-        let quiet = ticket.role == Role::Call && self.word().is_quiet_in(ticket.generation);
+        let quiet = matches!(ticket.role, Role::Call) && self.word().is_quiet_in(ticket.generation);
         if quiet {
             counters.count_success();
             self.meter.count_success(|| self.state());

@@ -35,28 +35,28 @@ use crate::verdict::{FailureKind, Verdict};
 #[must_use = "a permit that is dropped counts as a cancelled call"]
 pub struct Permit {
     lease: Lease,
-    ticket: Ticket,
+    /// Handed in where the call ends.
+    ticket: Option<Ticket>,
     admitted: Tick,
-    ended: bool,
 }
 
 impl Permit {
     #[inline]
     pub(super) fn new(lease: Lease, ticket: Ticket, admitted: Tick) -> Self {
+        let ticket = Some(ticket);
         Self {
             lease,
             ticket,
             admitted,
-            ended: false,
         }
     }
 
     /// Ends the call with its verdict.
     #[inline]
     pub fn record(mut self, verdict: Verdict) {
-        let counters = self.lease.counters();
-        if verdict == Verdict::Success && self.lease.core().count_quiet_success(self.ticket, counters) {
-            self.ended = true;
+        let quiet = |ticket| self.lease.core().count_quiet_success(ticket, self.lease.counters());
+        if matches!(verdict, Verdict::Success) && self.ticket.is_some_and(quiet) {
+            self.ticket = None;
         } else {
             self.settle(verdict, None);
         }
@@ -67,13 +67,13 @@ impl Permit {
     /// The wish lengthens the opening that this verdict makes, if it makes one, up to
     /// [`honor_retry_after`](crate::CircuitBreakerConfigBuilder::honor_retry_after). Otherwise it is as
     /// [`record`](Self::record).
-    pub fn record_with_retry_after(mut self, verdict: Verdict, retry_after: Duration) {
+    pub fn record_with_retry_after(self, verdict: Verdict, retry_after: Duration) {
         self.settle(verdict, Some(retry_after));
     }
 
     /// Returns `true` if this call is a probe of a half-open breaker.
     pub fn is_probe(&self) -> bool {
-        matches!(self.ticket.role, Role::Probe(_))
+        matches!(self.ticket.map(|ticket| ticket.role), Some(Role::Probe(_)))
     }
 
     /// The key of the breaker.
@@ -90,13 +90,19 @@ impl Permit {
         }
     }
 
+    /// By value, so that the quiet path keeps its permit in registers.
     #[cold]
-    fn settle(&mut self, verdict: Verdict, retry_after: Option<Duration>) {
+    fn settle(mut self, verdict: Verdict, retry_after: Option<Duration>) {
+        self.settle_in_place(verdict, retry_after);
+    }
+
+    fn settle_in_place(&mut self, verdict: Verdict, retry_after: Option<Duration>) {
         let core = self.lease.core();
-        // The clock may panic: the permit ends only after it was read, so that unwinding still gives a slot back.
+        // The clock may panic: the ticket is handed in only after it was read, so that unwinding still gives a slot back.
         let now = core.site.now();
-        self.ended = true;
-        core.settle(self.ticket, verdict, retry_after, self.admitted, now);
+        if let Some(ticket) = self.ticket.take() {
+            core.settle(ticket, verdict, retry_after, self.admitted, now);
+        }
     }
 
     /// Ends a call that was given up.
@@ -105,12 +111,10 @@ impl Permit {
         if self.may_be_abandoned() {
             // A drop never panics, whatever the clock does.
             let _ = catch_unwind(AssertUnwindSafe(|| self.settle_if_abandoned()));
-            if self.ended {
-                return;
-            }
         }
-        if self.is_probe() {
-            self.lease.core().release(self.ticket);
+        let Some(ticket) = self.ticket.take() else { return };
+        if let Role::Probe(_) = ticket.role {
+            self.lease.core().release(ticket);
         }
         self.lease.core().count_cancelled(self.lease.counters());
     }
@@ -124,7 +128,7 @@ impl Permit {
         let core = self.lease.core();
         let elapsed = core.site.now().since(self.admitted);
         if core.config.abandoned_after.is_some_and(|limit| elapsed >= limit) {
-            self.settle(Verdict::Failure(FailureKind::Abandoned), None);
+            self.settle_in_place(Verdict::Failure(FailureKind::Abandoned), None);
         }
     }
 }
@@ -132,7 +136,7 @@ impl Permit {
 impl Drop for Permit {
     #[inline]
     fn drop(&mut self) {
-        if !self.ended {
+        if self.ticket.is_some() {
             self.cancel();
         }
     }

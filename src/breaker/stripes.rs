@@ -45,34 +45,36 @@ pub(super) struct Stripe {
     _padding: [u64; 6],
 }
 
-/// What a permit holds: the breaker, kept alive, and the counters its end goes to.
-#[derive(Debug)]
-pub(super) enum Lease {
-    Home(Arc<Core>),
-    Stripe(Arc<Stripe>),
-}
+/// What a permit holds: the breaker, kept alive, and the counters its end goes to. One pointer, so that a permit is
+/// cheap to pass on.
+pub(super) type Lease = Arc<Stripe>;
 
-impl Lease {
+impl Stripe {
+    fn new(core: &Arc<Core>) -> Lease {
+        Arc::new(Self {
+            core: Arc::clone(core),
+            counters: Counters::default(),
+            _padding: [0; 6],
+        })
+    }
+
     #[inline]
-    pub(super) fn core(&self) -> &Arc<Core> {
-        match self {
-            Self::Home(core) => core,
-            Self::Stripe(stripe) => &stripe.core,
-        }
+    pub(super) fn core(&self) -> &Core {
+        &self.core
     }
 
     #[inline]
     pub(super) fn counters(&self) -> &Counters {
-        match self {
-            Self::Home(core) => &core.counters,
-            Self::Stripe(stripe) => &stripe.counters,
-        }
+        &self.counters
     }
 }
 
-/// The sets of one breaker beyond the first.
-#[derive(Debug, Default)]
-pub(super) struct Stripes(OnceLock<Box<[Arc<Stripe>]>>);
+/// The sets of one breaker.
+#[derive(Debug)]
+pub(super) struct Stripes {
+    home: Lease,
+    spread: OnceLock<Box<[Lease]>>,
+}
 
 /// Sums over all sets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,53 +85,57 @@ pub(super) struct Sums {
 }
 
 impl Stripes {
+    pub(super) fn new(core: &Arc<Core>) -> Self {
+        Self {
+            home: Stripe::new(core),
+            spread: OnceLock::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn core(&self) -> &Core {
+        &self.home.core
+    }
+
     /// Counts a start and returns the lease for it.
     #[inline]
-    pub(super) fn lease(&self, core: &Arc<Core>) -> Lease {
-        if let Some(stripes) = self.0.get() {
+    pub(super) fn lease(&self) -> Lease {
+        if let Some(stripes) = self.spread.get() {
             let stripe = &stripes[thread_number() % STRIPES];
             stripe.counters.started.fetch_add(1, Ordering::Release);
-            return Lease::Stripe(Arc::clone(stripe));
+            return Arc::clone(stripe);
         }
-        let started = &core.counters.started;
+        let started = &self.home.counters.started;
         let seen = started.load(Ordering::Relaxed);
         if started
             .compare_exchange(seen, seen + 1, Ordering::Release, Ordering::Relaxed)
             .is_err()
         {
-            self.spread(core);
+            self.spread();
             started.fetch_add(1, Ordering::Release);
         }
-        Lease::Home(Arc::clone(core))
+        Arc::clone(&self.home)
     }
 
     #[cold]
-    fn spread(&self, core: &Arc<Core>) {
-        self.0.get_or_init(|| {
-            let stripe = || Stripe {
-                core: Arc::clone(core),
-                counters: Counters::default(),
-                _padding: [0; 6],
-            };
-            (0..STRIPES).map(|_| Arc::new(stripe())).collect()
-        });
+    fn spread(&self) {
+        self.spread
+            .get_or_init(|| (0..STRIPES).map(|_| Stripe::new(&self.home.core)).collect());
     }
 
     /// Whether any permit is alive.
-    pub(super) fn in_use(&self, core: &Arc<Core>) -> bool {
-        let stripes = self.0.get().map_or(&[][..], |stripes| stripes);
-        // The handle holds the core, and so does every stripe.
-        Arc::strong_count(core) > 1 + stripes.len() || stripes.iter().any(|stripe| Arc::strong_count(stripe) > 1)
+    pub(super) fn in_use(&self) -> bool {
+        self.all().any(|stripe| Arc::strong_count(stripe) > 1)
     }
 
     /// Sums such that no more calls ended than started, and of one moment unless ends keep coming all the while: then what
     /// started meanwhile seems to be in flight. What ended elsewhere has to be read before, and to stand still.
-    pub(super) fn sums(&self, core: &Core) -> Sums {
-        let sets = || {
-            let stripes = self.0.get().into_iter().flatten();
-            std::iter::once(&core.counters).chain(stripes.map(|stripe| &stripe.counters))
+    pub(super) fn sums(&self) -> Sums {
+        let sum = |counter: fn(&Counters) -> &AtomicU64| {
+            self.all()
+                .map(|stripe| counter(&stripe.counters).load(Ordering::Acquire))
+                .sum()
         };
-        let sum = |counter: fn(&Counters) -> &AtomicU64| sets().map(|set| counter(set).load(Ordering::Acquire)).sum();
         let read = |success, cancelled| Sums {
             success,
             cancelled,
@@ -144,5 +150,9 @@ impl Stripes {
             }
         }
         read(success, cancelled)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Lease> {
+        std::iter::once(&self.home).chain(self.spread.get().into_iter().flatten())
     }
 }

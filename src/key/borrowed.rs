@@ -210,23 +210,21 @@ mod tests {
 
     #[test]
     fn a_breaker_is_found_by_the_borrowed_key() {
-        let map: dashmap::DashMap<CircuitKey, usize> = KEYS
+        let map: std::collections::HashMap<CircuitKey, usize> = KEYS
             .iter()
             .enumerate()
             .map(|(n, key)| (key.parse().unwrap(), n))
             .collect();
         for (n, text) in KEYS.iter().enumerate() {
             let key: CircuitKey = text.parse().unwrap();
-            let found = map.get::<dyn AsKeyRef>(&key.as_ref()).map(|entry| *entry);
-            assert_eq!(found, Some(n), "{text}");
+            let found = map.get::<dyn AsKeyRef>(&key.as_ref());
+            assert_eq!(found, Some(&n), "{text}");
             assert_eq!(key.as_ref().to_key(), key);
             assert_eq!(fed(&key).0, fed(&key as &dyn AsKeyRef).0);
         }
         let url = Url::parse("http://user@A.:80/b?c").unwrap();
-        let found = map
-            .get::<dyn AsKeyRef>(&KeyRef::of_url(&url).unwrap())
-            .map(|entry| *entry);
-        assert_eq!(found, Some(0));
+        let found = map.get::<dyn AsKeyRef>(&KeyRef::of_url(&url).unwrap());
+        assert_eq!(found, Some(&0));
     }
 
     #[test]

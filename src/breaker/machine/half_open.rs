@@ -10,14 +10,14 @@ pub(super) struct HalfOpen {
     slots: usize,
     /// Oldest first, so that of two that are equally long overdue the older one loses its slot.
     live: Vec<Probe>,
-    next_id: u64,
+    next_id: u32,
     successes: u32,
     failures: u32,
 }
 
 #[derive(Debug)]
 struct Probe {
-    id: u64,
+    id: u32,
     overdue_at: Tick,
 }
 
@@ -39,23 +39,24 @@ impl HalfOpen {
 
     /// Gives a slot to a new probe, the longest overdue one's if none is free. The caller has asked
     /// [`has_slot`](Self::has_slot).
-    pub(super) fn take_slot(&mut self, now: Tick, overdue_at: Tick) -> u64 {
+    pub(super) fn take_slot(&mut self, now: Tick, overdue_at: Tick) -> u32 {
         if self.live.len() >= self.slots {
             if let Some(lost) = self.longest_overdue(now) {
                 self.live.remove(lost);
             }
         }
         let id = self.next_id;
-        self.next_id += 1;
+        // No probe is in flight for four billion others.
+        self.next_id = self.next_id.wrapping_add(1);
         self.live.push(Probe { id, overdue_at });
         id
     }
 
-    pub(super) fn holds(&self, id: u64) -> bool {
+    pub(super) fn holds(&self, id: u32) -> bool {
         self.live.iter().any(|probe| probe.id == id)
     }
 
-    pub(super) fn free_slot(&mut self, id: u64) {
+    pub(super) fn free_slot(&mut self, id: u32) {
         self.live.retain(|probe| probe.id != id);
     }
 
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn of_equally_overdue_probes_the_oldest_loses_its_slot() {
         let (now, mut phase) = (Tick::ZERO, HalfOpen::new(3));
-        let first: Vec<u64> = (0..3).map(|_| phase.take_slot(now, now)).collect();
+        let first: Vec<u32> = (0..3).map(|_| phase.take_slot(now, now)).collect();
         phase.take_slot(now, now);
         phase.take_slot(now, now);
         let held: Vec<bool> = first.iter().map(|id| phase.holds(*id)).collect();
