@@ -1,17 +1,14 @@
 //! The map of breakers, and its bound.
 //!
-//! Looking up takes a read lock for some nanoseconds, on a cache line that no other core writes: the lock is sharded by
-//! thread, since even readers of one lock fight over its count. Creating and evicting, which are rare, take all shards,
-//! and stand in line for another lock before: so the bound is hard, and the queue of those that may go agrees with the
-//! map.
+//! Looking up takes a read lock of one shard of the map, for some nanoseconds. Creating and evicting, which are rare,
+//! stand in line for one lock: so the bound is hard, and the queue of those that may go agrees with the map.
 //!
 //! The map's hasher is a fast one, and seeded: whoever chooses the keys does not know in which bucket they meet.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
+use dashmap::DashMap;
 use foldhash::fast::RandomState;
 
 use super::Answer;
@@ -30,10 +27,8 @@ const SWEEPS_PER_TIMEOUT: u32 = 64;
 /// At most one event of this kind per second.
 const OVERFLOW_EVENT_EVERY: Duration = Duration::from_secs(1);
 
-type Breakers = HashMap<CircuitKey, CircuitBreaker, RandomState>;
-
 pub(super) struct Store {
-    breakers: ShardedLock<Breakers>,
+    breakers: DashMap<CircuitKey, CircuitBreaker, RandomState>,
     max_breakers: usize,
     idle_timeout: Option<Duration>,
     /// Orders the uses.
@@ -62,7 +57,7 @@ impl Store {
             next_overflow_event: Tick::ZERO,
         };
         Self {
-            breakers: ShardedLock::default(),
+            breakers: DashMap::default(),
             max_breakers,
             idle_timeout,
             epoch: AtomicU64::new(1),
@@ -72,15 +67,15 @@ impl Store {
     }
 
     pub(super) fn get(&self, key: KeyRef<'_>) -> Option<CircuitBreaker> {
-        self.breakers().get(&key as &dyn AsKeyRef).cloned()
+        self.breakers.get(&key as &dyn AsKeyRef).map(|entry| entry.value().clone())
     }
 
     /// Lets the breaker of a key admit a call, if there is one. What may call foreign code is left to the caller, who
     /// holds no lock.
     #[inline]
     pub(super) fn answer(&self, key: KeyRef<'_>, now: Option<Tick>) -> Option<Answer> {
-        let breakers = self.breakers();
-        let breaker = breakers.get(&key as &dyn AsKeyRef)?;
+        let entry = self.breakers.get(&key as &dyn AsKeyRef)?;
+        let breaker = entry.value();
         self.mark_used(breaker, now);
         Some(match breaker.admit_untimed() {
             Some(permit) => Answer::Admitted(permit),
@@ -141,14 +136,14 @@ impl Store {
         breaker.mark_seen(now);
         line.created += 1;
         line.queue.push(breaker.clone(), order);
-        self.breakers_mut().insert(key.clone(), breaker.clone());
+        self.breakers.insert(key.clone(), breaker.clone());
         (Some(breaker), event)
     }
 
-    /// Takes a breaker out of the map, if it may go. Under the lock nobody can begin to use it.
+    /// Takes a breaker out of the map, if it may go. Under the shard's lock nobody can begin to use it.
     fn remove(&self, victim: &CircuitBreaker) -> bool {
-        let mut breakers = self.breakers_mut();
-        queue::may_go(victim) && breakers.remove(victim.key()).is_some()
+        let may_go = |_: &CircuitKey, breaker: &CircuitBreaker| queue::may_go(breaker);
+        self.breakers.remove_if(victim.key(), may_go).is_some()
     }
 
     /// Marks a use: in the order of uses, and with its time if idle breakers retire.
@@ -217,14 +212,6 @@ impl Store {
         let line = self.line();
         let hardly_used = |breaker: &&CircuitBreaker| breaker.calls() < u64::from(breaker.fewest_calls_to_trip());
         line.queue.iter().filter(hardly_used).count() * 2 > line.queue.len()
-    }
-
-    fn breakers(&self) -> ShardedLockReadGuard<'_, Breakers> {
-        self.breakers.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn breakers_mut(&self) -> ShardedLockWriteGuard<'_, Breakers> {
-        self.breakers.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
