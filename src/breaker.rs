@@ -199,7 +199,9 @@ impl CircuitBreaker {
         let now = if core.times_calls { core.site.now() } else { Tick::ZERO };
         match self.admit_closed(now) {
             Some(permit) => Ok(permit),
-            None => core.admit(patience, || self.handle.stripes.lease()),
+            None => core.admit(patience, |ticket, now| {
+                Permit::new(self.handle.stripes.lease(), ticket, now)
+            }),
         }
     }
 

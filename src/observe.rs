@@ -14,6 +14,7 @@ mod no_metrics;
 pub(crate) mod snapshot;
 #[cfg(feature = "tracing")]
 mod tracing;
+mod window;
 
 #[cfg(feature = "metrics")]
 pub(crate) use self::metrics::{Meter, Meters};
@@ -22,4 +23,5 @@ pub(crate) use self::no_metrics::{Meter, Meters};
 
 pub use event::{Event, Evicted, EvictionReason, KeysGrow, Misplaced, Overflowed, ProbeFinished, Rejected, Transition};
 pub use listener::Listener;
-pub use snapshot::{CircuitSnapshot, HalfOpenSnapshot, RegistryStats, Totals, WindowSnapshot};
+pub use snapshot::{CircuitSnapshot, HalfOpenSnapshot, RegistryStats, Totals};
+pub use window::WindowSnapshot;

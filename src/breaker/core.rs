@@ -11,9 +11,7 @@ use std::time::Duration;
 use super::clock::Tick;
 use super::config::CircuitBreakerConfig;
 use super::machine::{Admission, Machine, Rejection, Role, Settlement, Ticket};
-use super::permit::Permit;
 use super::site::Site;
-use super::stripes::{Counters, Lease};
 use crate::error::CircuitOpenError;
 use crate::key::CircuitKey;
 use crate::observe::event::{ProbeFinished, Rejected, Step};
@@ -38,7 +36,7 @@ pub(super) struct Core {
 
 /// Generation, quietness and state in one word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word(u64);
+struct Word(u64);
 
 impl Word {
     const STATE: u64 = 0b0111;
@@ -119,29 +117,35 @@ impl Core {
         word.is_closed().then_some(ticket)
     }
 
-    /// Counts a success if it would change nothing but a total.
+    /// Whether a success of that ticket would change nothing but a total.
     #[inline]
-    pub(super) fn count_quiet_success(&self, ticket: Ticket, counters: &Counters) -> bool {
-        let quiet = matches!(ticket.role, Role::Call) && self.word().is_quiet_in(ticket.generation);
-        if quiet {
-            counters.count_success();
-            self.meter.count_success(|| self.state());
-        }
-        quiet
+    pub(super) fn is_quiet(&self, ticket: Ticket) -> bool {
+        matches!(ticket.role, Role::Call) && self.word().is_quiet_in(ticket.generation)
     }
 
-    /// Asks the machine, and tells what came of it. `lease` counts the start under the lock, so that no probe is in
-    /// flight that never started.
+    /// Tells of a success that changed nothing but a total.
+    #[inline]
+    pub(super) fn tell_quiet_success(&self) {
+        self.meter.count_success(|| self.state());
+    }
+
+    /// Tells of a call that was given up.
+    pub(super) fn tell_cancelled(&self) {
+        self.meter.count_cancelled(|| self.state());
+    }
+
+    /// Asks the machine, and tells what came of it. `permit` runs under the lock: it counts the start, so that no probe
+    /// is in flight that never started.
     #[cold]
-    pub(super) fn admit(
+    pub(super) fn admit<P>(
         &self,
         patience: Option<Duration>,
-        lease: impl FnOnce() -> Lease,
-    ) -> Result<Permit, CircuitOpenError> {
+        permit: impl FnOnce(Ticket, Tick) -> P,
+    ) -> Result<P, CircuitOpenError> {
         let now = self.site.now();
         let (permit, spared, step) = self.locked(|machine| {
             let Admission { decision, spared, step } = machine.admit(&self.config, now, patience);
-            (decision.map(|ticket| Permit::new(lease(), ticket, now)), spared, step)
+            (decision.map(|ticket| permit(ticket, now)), spared, step)
         });
         // From here on a panic drops the permit, and with it the slot.
         self.publish_step(step);
@@ -175,12 +179,6 @@ impl Core {
     /// Shows that the breaker is there.
     pub(super) fn announce(&self) {
         self.meter.announce(|| self.state());
-    }
-
-    /// Counts a call that was given up.
-    pub(super) fn count_cancelled(&self, counters: &Counters) {
-        counters.count_cancelled();
-        self.meter.count_cancelled(|| self.state());
     }
 
     /// Time of the last verdict that may have changed more than a total.

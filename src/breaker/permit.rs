@@ -54,7 +54,7 @@ impl Permit {
     /// Ends the call with its verdict.
     #[inline]
     pub fn record(mut self, verdict: Verdict) {
-        let quiet = |ticket| self.lease.core().count_quiet_success(ticket, self.lease.counters());
+        let quiet = |ticket| self.lease.count_quiet_success(ticket);
         if matches!(verdict, Verdict::Success) && self.ticket.is_some_and(quiet) {
             self.ticket = None;
         } else {
@@ -116,7 +116,7 @@ impl Permit {
         if let Role::Probe(_) = ticket.role {
             self.lease.core().release(ticket);
         }
-        self.lease.core().count_cancelled(self.lease.counters());
+        self.lease.count_cancelled();
     }
 
     fn may_be_abandoned(&self) -> bool {

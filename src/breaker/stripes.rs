@@ -6,6 +6,7 @@
 //! only one thread uses at a time stays small.
 
 use super::core::Core;
+use super::machine::Ticket;
 use crate::sync::{Arc, AtomicU64, OnceLock, Ordering, thread_number};
 
 /// How many sets a breaker gets: enough for a few cores, small enough for ten thousand breakers. A model checker has
@@ -19,21 +20,10 @@ const READS: u32 = 4;
 /// ended than started: an end is published with `Release`, after its start. So is a start, after the ends before it: what
 /// was read in between is of one moment if no end has come meanwhile.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+struct Counters {
     started: AtomicU64,
     success: AtomicU64,
     cancelled: AtomicU64,
-}
-
-impl Counters {
-    #[inline]
-    pub(super) fn count_success(&self) {
-        self.success.fetch_add(1, Ordering::Release);
-    }
-
-    pub(super) fn count_cancelled(&self) {
-        self.cancelled.fetch_add(1, Ordering::Release);
-    }
 }
 
 /// Counters of some of the threads. Two hot parts never share a cache line of 64 bytes: what the allocator puts between
@@ -63,9 +53,21 @@ impl Stripe {
         &self.core
     }
 
+    /// Counts a success if it would change nothing but a total.
     #[inline]
-    pub(super) fn counters(&self) -> &Counters {
-        &self.counters
+    pub(super) fn count_quiet_success(&self, ticket: Ticket) -> bool {
+        let quiet = self.core.is_quiet(ticket);
+        if quiet {
+            self.counters.success.fetch_add(1, Ordering::Release);
+            self.core.tell_quiet_success();
+        }
+        quiet
+    }
+
+    /// Counts a call that was given up.
+    pub(super) fn count_cancelled(&self) {
+        self.counters.cancelled.fetch_add(1, Ordering::Release);
+        self.core.tell_cancelled();
     }
 }
 

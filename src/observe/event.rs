@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::snapshot::WindowSnapshot;
+use super::window::WindowSnapshot;
 use crate::error::CircuitOpenError;
 use crate::key::CircuitKey;
 use crate::state::{RejectReason, State, TransitionReason};

@@ -67,7 +67,9 @@ impl Store {
     }
 
     pub(super) fn get(&self, key: KeyRef<'_>) -> Option<CircuitBreaker> {
-        self.breakers.get(&key as &dyn AsKeyRef).map(|entry| entry.value().clone())
+        self.breakers
+            .get(&key as &dyn AsKeyRef)
+            .map(|entry| entry.value().clone())
     }
 
     /// Lets the breaker of a key admit a call, if there is one. What may call foreign code is left to the caller, who
