@@ -14,7 +14,7 @@ pub use self::stop_retries::StopRetriesWhenOpen;
 
 use self::account::Account;
 use self::hops::Follow;
-use self::placement::MarkedCall;
+use self::placement::{MarkedCall, Probing};
 use crate::breaker::{CircuitBreaker, Permit};
 use crate::error::{CircuitOpenError, Rejected};
 use crate::key::CircuitKey;
@@ -76,16 +76,16 @@ impl Middleware for CircuitBreakerMiddleware {
         if extensions.get::<SkipCircuitBreaker>().is_some() {
             return Follow::skipping(registry, next.run(request, extensions)).await.0;
         }
-        let permit = match registry.find(&request, extensions) {
-            Answer::Admitted(permit) => permit,
+        // From here on the permit ends with this future: recorded below, or dropped with it.
+        let (permit, _probing) = match registry.find(&request, extensions) {
+            Answer::Admitted(permit) => (permit, None),
             Answer::Unprotected => return next.run(request, extensions).await,
             Answer::Ask(breaker) => match self.ask(&breaker, &request, extensions) {
-                Ok(Some(permit)) => permit,
+                Ok(Some(admitted)) => admitted,
                 Ok(None) => return next.run(request, extensions).await,
                 Err(open) => return Err(Error::middleware(Rejected(open))),
             },
         };
-        // From here on the permit ends with this future: recorded below, or dropped with it.
         match Follow::hops(registry, next.run(request, &mut *extensions)).await {
             (Ok(response), _) => Ok(self.conclude(permit, response, extensions)),
             (Err(error), hop) => {
@@ -103,7 +103,7 @@ impl CircuitBreakerMiddleware {
         breaker: &CircuitBreaker,
         request: &Request,
         extensions: &mut Extensions,
-    ) -> std::result::Result<Option<Permit>, CircuitOpenError> {
+    ) -> std::result::Result<Option<(Permit, Option<Probing>)>, CircuitOpenError> {
         if !breaker.is_closed() {
             let earlier = placement::of(extensions, &self.registry, breaker.key());
             if earlier.is_some() {
@@ -114,10 +114,10 @@ impl CircuitBreakerMiddleware {
             }
         }
         let permit = breaker.admit(request.timeout().copied())?;
-        if permit.is_probe() {
-            placement::leave(extensions, &self.registry, permit.key(), MarkedCall::Probing);
-        }
-        Ok(Some(permit))
+        let probing = permit
+            .is_probe()
+            .then(|| placement::leave_probing(extensions, &self.registry, permit.key()));
+        Ok(Some((permit, probing)))
     }
 
     fn conclude(&self, permit: Permit, response: Response, extensions: &mut Extensions) -> Response {
@@ -168,7 +168,7 @@ impl CircuitBreakerMiddleware {
                 return Verdict::Ignored;
             }
         }
-        placement::leave(extensions, &self.registry, permit.key(), MarkedCall::Ended);
+        placement::leave_ended(extensions, &self.registry, permit.key());
         verdict
     }
 }

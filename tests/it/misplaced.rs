@@ -1,12 +1,16 @@
 //! A breaker in the wrong place counts calls no worse than it must, and says so.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
+use http::Extensions;
+use reqwest::{Request, Response};
 use reqwest_circuit_breaker::{Event, FailureKind, RejectReason, State};
-use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
+use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Middleware, Next, Result};
 
 use crate::support::client::{client, retry};
+use crate::support::scripted::Server;
 use crate::support::server::{Refusing, StatusServer};
 use crate::support::stack::{End, World, get};
 
@@ -168,4 +172,52 @@ async fn a_rejection_is_not_retried() {
     let client = misplaced(&world, 3);
     assert_eq!(get(&client, &url).await, End::Rejected(RejectReason::ForcedOpen));
     assert_eq!((server.requests(), world.seen(&url).totals.rejected), (0, 1));
+}
+
+/// A middleware outside that gives its first attempt up, and tries again.
+struct Impatient;
+
+#[async_trait::async_trait]
+impl Middleware for Impatient {
+    async fn handle(&self, request: Request, extensions: &mut Extensions, next: Next<'_>) -> Result<Response> {
+        let again = request.try_clone().unwrap();
+        let first = next.clone().run(request, extensions);
+        match tokio::time::timeout(Duration::from_millis(100), first).await {
+            Ok(ended) => ended,
+            Err(_) => next.run(again, extensions).await,
+        }
+    }
+}
+
+/// The first attempt is no probe any more: what it left behind lets nobody pass by the breaker.
+#[tokio::test]
+async fn an_attempt_after_a_probe_that_was_given_up_asks_again() {
+    let (world, _) = telling();
+    let server = Server::start({
+        let first = Arc::new(AtomicBool::new(true));
+        move |mut connection| {
+            let first = first.swap(false, Ordering::SeqCst);
+            async move {
+                connection.read_request().await;
+                if !first {
+                    connection.send(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+                }
+                connection.stall().await;
+            }
+        }
+    })
+    .await;
+    let url = server.url("/");
+    let breaker = world.make_probe_due(&url);
+    let client = ClientBuilder::new(client())
+        .with(Impatient)
+        .with(world.breaker())
+        .build();
+    assert_eq!(get(&client, &url).await, End::Answered(200));
+    let seen = breaker.snapshot();
+    assert_eq!(
+        (seen.state, seen.totals.cancelled, seen.totals.success),
+        (State::Closed, 1, 1)
+    );
+    assert_eq!(world.registry.stats().misplaced, 1);
 }
