@@ -129,3 +129,27 @@ impl serde::Serialize for FailureKind {
         serializer.collect_str(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own() {
+        let kinds = [
+            FailureKind::Connect,
+            FailureKind::ConnectTimeout,
+            FailureKind::Dns,
+            FailureKind::Tls,
+            FailureKind::Timeout,
+            FailureKind::Disconnect,
+            FailureKind::Protocol,
+            FailureKind::Status(StatusCode::BAD_GATEWAY),
+            FailureKind::Body,
+            FailureKind::Slow,
+            FailureKind::Abandoned,
+            FailureKind::Other,
+        ];
+        assert_eq!(kinds.map(FailureKind::as_str), FailureKind::NAMES);
+    }
+}

@@ -86,7 +86,8 @@ impl Queue {
 
     fn evict_exactly(&mut self, remove: impl Fn(&CircuitBreaker) -> bool) -> Option<CircuitBreaker> {
         let mut candidates: Vec<usize> = (0..self.entries.len()).collect();
-        candidates.sort_by_key(|index| self.entries[*index].breaker.last_used());
+        // Each is read once: calls go on marking their breakers meanwhile, and a sort may panic on an order that changes.
+        candidates.sort_by_cached_key(|index| self.entries[*index].breaker.last_used());
         let gone = candidates.into_iter().find(|index| {
             let breaker = &self.entries[*index].breaker;
             may_go(breaker) && remove(breaker)
