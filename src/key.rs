@@ -21,7 +21,7 @@ mod route;
 mod scheme;
 mod text;
 
-pub(crate) use borrowed::{AsKeyRef, KeyRef};
+pub(crate) use borrowed::KeyRef;
 pub use invalid::InvalidKey;
 pub use origin::Origin;
 pub use route::Route;
@@ -165,6 +165,7 @@ impl CircuitKey {
     }
 
     /// Borrows the key.
+    #[inline]
     pub(crate) fn as_ref(&self) -> KeyRef<'_> {
         let KeyInner { origin, method, part } = &*self.inner;
         KeyRef {
@@ -189,6 +190,7 @@ impl CircuitKey {
     }
 
     /// Returns `true` if a request to `url` goes to this key's origin.
+    #[inline]
     pub(crate) fn has_origin_of(&self, url: &Url) -> bool {
         KeyRef::of_url(url) == Some(self.inner.origin.key_ref())
     }

@@ -1,13 +1,13 @@
 //! The borrowed form of a key.
 //!
 //! A breaker that exists is looked up with what the request already holds: the host in its URL, its method, its route.
-//! Only a breaker that does not exist yet needs a [`CircuitKey`] of its own. The map's side of it is the [`Borrow`] of a
-//! trait object, since a `KeyRef` is not a reference into a `CircuitKey`.
+//! Only a breaker that does not exist yet needs a [`CircuitKey`] of its own. The map is one of hashbrown's, whose keys are
+//! compared by [`Equivalent`]: a `KeyRef` is not a reference into a `CircuitKey`, as the standard library's would need.
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use hashbrown::Equivalent;
 use http::Method;
 use url::Url;
 
@@ -29,6 +29,7 @@ pub(crate) struct KeyRef<'a> {
 
 impl<'a> KeyRef<'a> {
     /// Reads the origin of a URL. `None`: it is not of http or https, or has no host.
+    #[inline]
     pub(crate) fn of_url(url: &'a Url) -> Option<Self> {
         let https = match url.scheme() {
             "https" => true,
@@ -93,6 +94,7 @@ impl<'a> KeyRef<'a> {
 
 /// `api.example.` is the absolute spelling of `api.example`, and reaches the same host. Two dots are no such name, and a
 /// lone dot would leave nothing.
+#[inline]
 fn fold_root(host: &str) -> &str {
     match host.strip_suffix('.') {
         Some(name) if !name.is_empty() && !name.ends_with('.') => name,
@@ -132,43 +134,12 @@ impl fmt::Display for KeyRef<'_> {
     }
 }
 
-/// What a map of keys can be asked with: an owned key, or a borrowed one.
-pub(crate) trait AsKeyRef {
-    /// Borrows the key.
-    fn key_ref(&self) -> KeyRef<'_>;
-}
-
-impl AsKeyRef for KeyRef<'_> {
-    fn key_ref(&self) -> KeyRef<'_> {
-        *self
+impl Equivalent<CircuitKey> for KeyRef<'_> {
+    #[inline]
+    fn equivalent(&self, key: &CircuitKey) -> bool {
+        *self == key.as_ref()
     }
 }
-
-impl AsKeyRef for CircuitKey {
-    fn key_ref(&self) -> KeyRef<'_> {
-        self.as_ref()
-    }
-}
-
-impl<'a> Borrow<dyn AsKeyRef + 'a> for CircuitKey {
-    fn borrow(&self) -> &(dyn AsKeyRef + 'a) {
-        self
-    }
-}
-
-impl Hash for dyn AsKeyRef + '_ {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key_ref().hash(state);
-    }
-}
-
-impl PartialEq for dyn AsKeyRef + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.key_ref() == other.key_ref()
-    }
-}
-
-impl Eq for dyn AsKeyRef + '_ {}
 
 #[cfg(test)]
 mod tests {
@@ -210,20 +181,20 @@ mod tests {
 
     #[test]
     fn a_breaker_is_found_by_the_borrowed_key() {
-        let map: std::collections::HashMap<CircuitKey, usize> = KEYS
+        let map: hashbrown::HashMap<CircuitKey, usize> = KEYS
             .iter()
             .enumerate()
             .map(|(n, key)| (key.parse().unwrap(), n))
             .collect();
         for (n, text) in KEYS.iter().enumerate() {
             let key: CircuitKey = text.parse().unwrap();
-            let found = map.get::<dyn AsKeyRef>(&key.as_ref());
+            let found = map.get(&key.as_ref());
             assert_eq!(found, Some(&n), "{text}");
             assert_eq!(key.as_ref().to_key(), key);
-            assert_eq!(fed(&key).0, fed(&key as &dyn AsKeyRef).0);
+            assert_eq!(fed(&key).0, fed(&key.as_ref()).0);
         }
         let url = Url::parse("http://user@A.:80/b?c").unwrap();
-        let found = map.get::<dyn AsKeyRef>(&KeyRef::of_url(&url).unwrap());
+        let found = map.get(&KeyRef::of_url(&url).unwrap());
         assert_eq!(found, Some(&0));
     }
 

@@ -7,19 +7,18 @@
 //!
 //! The map's hasher is a fast one, and seeded: whoever chooses the keys does not know in which bucket they meet.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
-use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 
 use super::Answer;
 use super::queue::{self, EXACT_UP_TO, Queue};
 use crate::breaker::CircuitBreaker;
 use crate::breaker::clock::Tick;
 use crate::breaker::site::Site;
-use crate::key::{AsKeyRef, CircuitKey, KeyRef};
+use crate::key::{CircuitKey, KeyRef};
 use crate::observe::RegistryStats;
 use crate::observe::event::{Event, Evicted, EvictionReason, Overflowed};
 use crate::sync::{AtomicU64, Ordering};
@@ -30,7 +29,7 @@ const SWEEPS_PER_TIMEOUT: u32 = 64;
 /// At most one event of this kind per second.
 const OVERFLOW_EVENT_EVERY: Duration = Duration::from_secs(1);
 
-type Breakers = HashMap<CircuitKey, CircuitBreaker, RandomState>;
+type Breakers = HashMap<CircuitKey, CircuitBreaker>;
 
 pub(super) struct Store {
     breakers: ShardedLock<Breakers>,
@@ -71,16 +70,16 @@ impl Store {
         }
     }
 
-    pub(super) fn get(&self, key: KeyRef<'_>) -> Option<CircuitBreaker> {
-        self.breakers().get(&key as &dyn AsKeyRef).cloned()
+    pub(super) fn get(&self, key: &KeyRef<'_>) -> Option<CircuitBreaker> {
+        self.breakers().get(key).cloned()
     }
 
     /// Lets the breaker of a key admit a call, if there is one. What may call foreign code is left to the caller, who
     /// holds no lock.
     #[inline]
-    pub(super) fn answer(&self, key: KeyRef<'_>, now: Option<Tick>) -> Option<Answer> {
+    pub(super) fn answer(&self, key: &KeyRef<'_>, now: Option<Tick>) -> Option<Answer> {
         let breakers = self.breakers();
-        let breaker = breakers.get(&key as &dyn AsKeyRef)?;
+        let breaker = breakers.get(key)?;
         self.mark_used(breaker, now);
         Some(match breaker.admit_untimed() {
             Some(permit) => Answer::Admitted(permit),
@@ -122,13 +121,13 @@ impl Store {
         // The clock is foreign code: it is read before the lock is taken.
         let now = site.now();
         let mut line = self.line();
-        if let Some(breaker) = self.get(key.as_ref()) {
+        if let Some(breaker) = self.get(&key.as_ref()) {
             return (Some(breaker), None);
         }
         let mut event = None;
         if line.queue.len() >= self.max_breakers {
             let Some(evicted) = line.queue.evict(|victim| self.remove(victim)) else {
-                let origin = key.is_narrow().then(|| self.get(key.as_ref().origin_only())).flatten();
+                let origin = key.is_narrow().then(|| self.get(&key.as_ref().origin_only())).flatten();
                 return (origin, line.overflow(site, key, now));
             };
             line.evicted += 1;
@@ -148,7 +147,7 @@ impl Store {
     /// Takes a breaker out of the map, if it may go. Under the lock nobody can begin to use it.
     fn remove(&self, victim: &CircuitBreaker) -> bool {
         let mut breakers = self.breakers_mut();
-        queue::may_go(victim) && breakers.remove(victim.key()).is_some()
+        queue::may_go(victim) && breakers.remove(&victim.key().as_ref()).is_some()
     }
 
     /// Marks a use: in the order of uses, and with its time if idle breakers retire.
@@ -167,23 +166,20 @@ impl Store {
 
 /// # Retiring
 impl Store {
-    /// Retires the idle, if it is time to look for them. Returns the present time if idleness matters, and the events,
-    /// which are for the caller to publish.
+    /// Whether idleness matters, so that uses need their time.
     #[inline]
-    pub(super) fn retire_idle(&self, site: &Site) -> (Option<Tick>, Vec<Event>) {
-        let Some(timeout) = self.idle_timeout else {
-            return (None, Vec::new());
-        };
-        let now = site.now();
-        let due = now.as_nanos() >= self.next_sweep.load(Ordering::Relaxed);
-        (
-            Some(now),
-            if due {
+    pub(super) fn retires_idle(&self) -> bool {
+        self.idle_timeout.is_some()
+    }
+
+    /// Retires the idle, if it is time to look for them. Returns the events, which are for the caller to publish.
+    pub(super) fn retire_idle(&self, site: &Site, now: Tick) -> Vec<Event> {
+        match self.idle_timeout {
+            Some(timeout) if now.as_nanos() >= self.next_sweep.load(Ordering::Relaxed) => {
                 self.sweep(site, timeout, now)
-            } else {
-                Vec::new()
-            },
-        )
+            }
+            _ => Vec::new(),
+        }
     }
 
     #[cold]
