@@ -5,7 +5,9 @@ mod hops;
 mod placement;
 mod stop_retries;
 
-use async_trait::async_trait;
+use std::future::Future;
+use std::pin::Pin;
+
 use http::{Extensions, StatusCode};
 use reqwest::{Request, Response};
 use reqwest_middleware::{Error, Middleware, Next, Result};
@@ -69,30 +71,40 @@ impl CircuitBreakerMiddleware {
     }
 }
 
-#[async_trait]
 impl Middleware for CircuitBreakerMiddleware {
-    async fn handle(&self, request: Request, extensions: &mut Extensions, next: Next<'_>) -> Result<Response> {
-        let registry = &self.registry;
-        if extensions.get::<SkipCircuitBreaker>().is_some() {
-            return Follow::skipping(registry, next.run(request, extensions)).await.0;
-        }
-        // From here on the permit ends with this future: recorded below, or dropped with it.
-        let (permit, _probing) = match registry.find(&request, extensions) {
-            Answer::Admitted(permit) => (permit, None),
-            Answer::Unprotected => return next.run(request, extensions).await,
-            Answer::Ask(breaker) => match self.ask(&breaker, &request, extensions) {
-                Ok(Some(admitted)) => admitted,
-                Ok(None) => return next.run(request, extensions).await,
-                Err(open) => return Err(Error::middleware(Rejected(open))),
-            },
-        };
-        match Follow::hops(registry, next.run(request, &mut *extensions)).await {
-            (Ok(response), _) => Ok(self.conclude(permit, response, extensions)),
-            (Err(error), hop) => {
-                self.conclude_error(permit, &error, hop, extensions);
-                Err(error)
+    // Written out, since `#[async_trait]` moves every argument once more, and a request is large.
+    fn handle<'a, 'e, 'n, 'f>(
+        &'a self,
+        request: Request,
+        extensions: &'e mut Extensions,
+        next: Next<'n>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response>> + Send + 'f>>
+    where
+        'a: 'f,
+        'e: 'f,
+        'n: 'f,
+        Self: 'f,
+    {
+        Box::pin(async move {
+            let registry = &self.registry;
+            if extensions.get::<SkipCircuitBreaker>().is_some() {
+                return Follow::skipping(registry, next.run(request, extensions)).await;
             }
-        }
+            // From here on the permit ends with this future: recorded below, or dropped with it.
+            let (permit, _probing) = match registry.find(&request, extensions) {
+                Answer::Admitted(permit) => (permit, None),
+                Answer::Unprotected => return next.run(request, extensions).await,
+                Answer::Ask(breaker) => match self.ask(&breaker, &request, extensions) {
+                    Ok(Some(admitted)) => admitted,
+                    Ok(None) => return next.run(request, extensions).await,
+                    Err(open) => return Err(Error::middleware(Rejected(open))),
+                },
+            };
+            let mut rest = Follow::hops(registry, next.run(request, &mut *extensions));
+            let result = (&mut rest).await;
+            let hop = rest.into_hop();
+            self.conclude(permit, result, hop, extensions)
+        })
     }
 }
 
@@ -120,20 +132,34 @@ impl CircuitBreakerMiddleware {
         Ok(Some((permit, probing)))
     }
 
-    fn conclude(&self, permit: Permit, response: Response, extensions: &mut Extensions) -> Response {
+    /// Ends the call with what the rest of the stack said, which is passed on as it is.
+    #[inline]
+    fn conclude(
+        &self,
+        permit: Permit,
+        result: Result<Response>,
+        hop: Option<CircuitKey>,
+        extensions: &mut Extensions,
+    ) -> Result<Response> {
+        match &result {
+            Ok(response) => {
+                if let Some(account) = self.hear_response(permit, response, extensions) {
+                    return result.map(|response| self.watch(response, account));
+                }
+            }
+            Err(error) => self.hear_error(permit, error, hop, extensions),
+        }
+        result
+    }
+
+    /// Returns the account if its verdict waits for the end of the body.
+    fn hear_response(&self, permit: Permit, response: &Response, extensions: &mut Extensions) -> Option<Account> {
         let registry = &self.registry;
         let verdict = registry.classify(&Outcome::of_response(response.status(), response.headers()));
-        let account = Account::of_response(permit, &response);
+        let account = Account::of_response(permit, response);
         let verdict = self.heard_once(verdict, &account, extensions);
         if verdict == Verdict::Success && registry.verdict_at() == VerdictAt::EndOfBody {
-            let registry = registry.clone();
-            return end_of_body::watch(response, move |end| {
-                let verdict = match end {
-                    BodyEnd::Fine => Verdict::Success,
-                    BodyEnd::Broken(kind) => registry.classify(&Outcome::of_broken_body(kind)),
-                };
-                account.settle(&registry, verdict, None);
-            });
+            return Some(account);
         }
         let unavailable = response.status() == StatusCode::SERVICE_UNAVAILABLE && verdict != Verdict::Success;
         let wish = if unavailable {
@@ -142,10 +168,22 @@ impl CircuitBreakerMiddleware {
             None
         };
         account.settle(registry, verdict, wish);
-        response
+        None
     }
 
-    fn conclude_error(&self, permit: Permit, error: &Error, hop: Option<CircuitKey>, extensions: &mut Extensions) {
+    fn watch(&self, response: Response, account: Account) -> Response {
+        let registry = self.registry.clone();
+        end_of_body::watch(response, move |end| {
+            let verdict = match end {
+                BodyEnd::Fine => Verdict::Success,
+                BodyEnd::Broken(kind) => registry.classify(&Outcome::of_broken_body(kind)),
+            };
+            account.settle(&registry, verdict, None);
+        })
+    }
+
+    #[cold]
+    fn hear_error(&self, permit: Permit, error: &Error, hop: Option<CircuitKey>, extensions: &mut Extensions) {
         let outcome = Outcome::of_protected(error, |url| permit.key().has_origin_of(url));
         let verdict = self.registry.classify(&outcome);
         let account = Account::of_error(permit, &outcome, hop);
@@ -155,6 +193,7 @@ impl CircuitBreakerMiddleware {
 
     /// Keeps a failure from being counted twice if this is the second attempt of one request, and leaves the mark by
     /// which the next one is told. Successes pass as they are.
+    #[inline]
     fn heard_once(&self, verdict: Verdict, account: &Account, extensions: &mut Extensions) -> Verdict {
         let Account::Admitted(permit) = account else {
             return verdict;

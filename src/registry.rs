@@ -106,7 +106,7 @@ impl Default for CircuitBreakerRegistry {
 impl CircuitBreakerRegistry {
     /// Returns the breaker of a key, if it exists. Never creates one.
     pub fn get(&self, key: &CircuitKey) -> Option<CircuitBreaker> {
-        self.inner.store.get(key.as_ref())
+        self.inner.store.get(&key.as_ref())
     }
 
     /// Returns the breaker of a key, and creates it if need be.
@@ -127,7 +127,7 @@ impl CircuitBreakerRegistry {
     pub fn key_of(&self, request: &Request, extensions: &Extensions) -> Option<CircuitKey> {
         self.inner
             .key_scheme
-            .with_key(request, extensions, |key| key.map(KeyRef::to_key))
+            .with_key(request, extensions, |key| key.map(|key| key.to_key()))
     }
 }
 
@@ -174,7 +174,7 @@ impl CircuitBreakerRegistry {
             if let Some(answer) = inner.store.answer(key, now) {
                 return answer;
             }
-            match self.create(key) {
+            match self.create(*key) {
                 Some(breaker) => Answer::Ask(breaker),
                 None => Answer::Unprotected,
             }
@@ -186,7 +186,7 @@ impl CircuitBreakerRegistry {
     pub(crate) fn charge(&self, origin: KeyRef<'_>, verdict: Verdict, wish: Option<Duration>) {
         let now = self.retire_idle();
         let create = || self.inner.key_scheme.is_origin().then(|| self.create(origin)).flatten();
-        let Some(breaker) = self.inner.store.get(origin).or_else(create) else {
+        let Some(breaker) = self.inner.store.get(&origin).or_else(create) else {
             return;
         };
         self.inner.store.mark_used(&breaker, now);
@@ -214,13 +214,13 @@ impl CircuitBreakerRegistry {
         extensions: &Extensions,
         look: impl FnOnce(CircuitBreaker) -> Option<T>,
     ) -> Option<T> {
-        let find = |key: Option<KeyRef<'_>>| key.and_then(|key| self.inner.store.get(key));
+        let find = |key: Option<&KeyRef<'_>>| key.and_then(|key| self.inner.store.get(key));
         self.inner.key_scheme.with_key(request, extensions, find).and_then(look)
     }
 
     /// Finds the breaker of an origin. Never creates one.
     pub(crate) fn breaker_of(&self, origin: KeyRef<'_>) -> Option<CircuitBreaker> {
-        self.inner.store.get(origin)
+        self.inner.store.get(&origin)
     }
 
     /// Whether a redirect policy of this registry exists, so that hops are worth following.
@@ -269,8 +269,15 @@ impl CircuitBreakerRegistry {
     /// Retires idle breakers in passing, and returns the present time if idleness matters.
     #[inline]
     fn retire_idle(&self) -> Option<Tick> {
-        let (now, events) = self.inner.store.retire_idle(&self.inner.site);
-        events.iter().for_each(|event| self.inner.site.publish(event));
+        self.inner.store.retires_idle().then(|| self.retire_idle_now())
+    }
+
+    #[cold]
+    fn retire_idle_now(&self) -> Tick {
+        let inner = &*self.inner;
+        let now = inner.site.now();
+        let events = inner.store.retire_idle(&inner.site, now);
+        events.iter().for_each(|event| inner.site.publish(event));
         now
     }
 }

@@ -71,15 +71,11 @@ fn middleware(two: Option<()>) -> Measured {
             Some(()) => on_two_threads(|| per_call(10 * CALLS, || peers::call_failsafe(&failsafe))),
         }],
     );
+    let [own, empty, failsafe] = [0, 1, 2].map(|work| rounds.undisturbed(work));
     Measured::new(
-        rounds.median(|[own, empty, failsafe]| (own - empty) / failsafe),
+        (own - empty) / failsafe,
         Unit::Plain,
-        format_args!(
-            "{:.1} ns over {:.0} ns; failsafe {:.1} ns",
-            rounds.median(|[own, empty, _]| own - empty),
-            rounds.median(|round| round[1]),
-            rounds.median(|round| round[2]),
-        ),
+        format_args!("{:.1} ns over {empty:.0} ns; failsafe {failsafe:.1} ns", own - empty),
     )
 }
 
@@ -167,13 +163,6 @@ fn loopback() -> Measured {
             per_call(20, || loopback.get(&empty))
         }],
     );
-    Measured::new(
-        rounds.median(|[own, empty]| own / empty),
-        Unit::Plain,
-        format_args!(
-            "{:.2} us / {:.2} us",
-            rounds.median(|round| round[0]) / 1e3,
-            rounds.median(|round| round[1]) / 1e3
-        ),
-    )
+    let [own, empty] = [0, 1].map(|work| rounds.undisturbed(work) / 1e3);
+    Measured::new(own / empty, Unit::Plain, format_args!("{own:.2} us / {empty:.2} us"))
 }

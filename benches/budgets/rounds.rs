@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Few enough to be still in the first cache when they are used, as a request is that was just built.
+const AT_ONCE: usize = 20;
+
 /// Nanoseconds per call of several works, round by round.
 pub(crate) struct Rounds<const N: usize>(Vec<[f64; N]>);
 
@@ -28,6 +31,14 @@ impl<const N: usize> Rounds<N> {
         Self(all)
     }
 
+    /// What a work takes where nothing disturbs it: a low quantile, since a busy machine only ever adds. For a
+    /// difference of works that is small beside both.
+    pub(crate) fn undisturbed(&self, work: usize) -> f64 {
+        let mut values: Vec<f64> = self.0.iter().map(|round| round[work]).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 5]
+    }
+
     /// The median over the rounds of what is computed within each.
     pub(crate) fn median(&self, of: impl Fn(&[f64; N]) -> f64) -> f64 {
         let mut values: Vec<f64> = self.0.iter().map(of).collect();
@@ -46,15 +57,20 @@ pub(crate) fn per_call(calls: usize, mut call: impl FnMut()) -> f64 {
     nanos(start.elapsed(), calls)
 }
 
-/// Nanoseconds per call of `calls` calls, each with an input that was made before.
+/// Nanoseconds per call of `calls` calls, each with an input that was made shortly before.
 #[inline]
 pub(crate) fn per_call_with<T>(calls: usize, make: impl Fn() -> T, mut call: impl FnMut(T)) -> f64 {
-    let inputs: Vec<T> = (0..calls).map(|_| make()).collect();
-    let start = Instant::now();
-    for input in inputs {
-        call(input);
+    let mut elapsed = Duration::ZERO;
+    let mut inputs = Vec::with_capacity(AT_ONCE);
+    for _ in 0..calls / AT_ONCE {
+        inputs.extend((0..AT_ONCE).map(|_| make()));
+        let start = Instant::now();
+        for input in inputs.drain(..) {
+            call(input);
+        }
+        elapsed += start.elapsed();
     }
-    nanos(start.elapsed(), calls)
+    nanos(elapsed, calls / AT_ONCE * AT_ONCE)
 }
 
 /// Nanoseconds per call on each of two threads that start together: the mean of both.

@@ -97,6 +97,7 @@ impl Origin {
         }
     }
 
+    #[inline]
     pub(super) fn key_ref(&self) -> KeyRef<'_> {
         KeyRef {
             port: self.port,

@@ -182,7 +182,7 @@ impl KeyScheme {
         &self,
         request: &Request,
         extensions: &Extensions,
-        look_up: impl FnOnce(Option<KeyRef<'_>>) -> R,
+        look_up: impl FnOnce(Option<&KeyRef<'_>>) -> R,
     ) -> R {
         let Some(origin) = KeyRef::of_url(request.url()) else {
             return look_up(None);
@@ -192,7 +192,7 @@ impl KeyScheme {
             ..origin
         };
         let with_part = |part: &str| {
-            look_up(Some(KeyRef {
+            look_up(Some(&KeyRef {
                 part: Some(part).filter(|part| !part.is_empty()),
                 ..key
             }))
@@ -243,7 +243,7 @@ mod tests {
         if let Some(route) = route {
             extensions.insert(route);
         }
-        let key = scheme.with_key(&request(url), &extensions, |key| key.map(KeyRef::to_key));
+        let key = scheme.with_key(&request(url), &extensions, |key| key.map(|key| key.to_key()));
         if let Some(key) = &key {
             assert_eq!(key.to_string().parse().as_ref(), Ok(key));
         }

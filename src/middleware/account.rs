@@ -26,6 +26,7 @@ pub(super) enum Account {
 
 impl Account {
     /// For an answer: the origin that gave it.
+    #[inline]
     pub(super) fn of_response(permit: Permit, response: &Response) -> Self {
         let origin = elsewhere(response.url(), &permit);
         Self::new(permit, origin)
@@ -41,6 +42,7 @@ impl Account {
         Self::new(permit, origin)
     }
 
+    #[inline]
     fn new(permit: Permit, redirected_to: Option<CircuitKey>) -> Self {
         match redirected_to {
             None => Self::Admitted(permit),
@@ -52,6 +54,7 @@ impl Account {
     }
 
     /// Gives the verdict, and the upstream's wish to be left alone for a while.
+    #[inline]
     pub(super) fn settle(self, registry: &CircuitBreakerRegistry, verdict: Verdict, wish: Option<Duration>) {
         match self {
             Self::Admitted(permit) => permit.record_with(verdict, wish),
@@ -61,6 +64,7 @@ impl Account {
 }
 
 /// The origin of a URL, if it is not the one that admitted the call.
+#[inline]
 fn elsewhere(url: &Url, permit: &Permit) -> Option<CircuitKey> {
     if permit.key().has_origin_of(url) || url.host_str() == Some(NO_URL) {
         return None;

@@ -122,25 +122,26 @@ impl<F: Future + Unpin> Follow<F> {
         });
         Self { rest, call }
     }
+
+    /// Where the redirects led at last.
+    #[inline]
+    pub(super) fn into_hop(self) -> Option<CircuitKey> {
+        self.call.and_then(|call| call.hop)
+    }
 }
 
 impl<F: Future + Unpin> Future for Follow<F> {
-    type Output = (F::Output, Option<CircuitKey>);
+    type Output = F::Output;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(call) = self.call.take() else {
-            return Pin::new(&mut self.rest).poll(context).map(|output| (output, None));
+            return Pin::new(&mut self.rest).poll(context);
         };
         let polled = Polled::enter(call);
         let output = Pin::new(&mut self.rest).poll(context);
-        let call = polled.leave();
-        match output {
-            Poll::Ready(output) => Poll::Ready((output, call.and_then(|call| call.hop))),
-            Poll::Pending => {
-                self.call = call;
-                Poll::Pending
-            }
-        }
+        self.call = polled.leave();
+        output
     }
 }
 

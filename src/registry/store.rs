@@ -66,17 +66,17 @@ impl Store {
         }
     }
 
-    pub(super) fn get(&self, key: KeyRef<'_>) -> Option<CircuitBreaker> {
+    pub(super) fn get(&self, key: &KeyRef<'_>) -> Option<CircuitBreaker> {
         self.breakers
-            .get(&key as &dyn AsKeyRef)
+            .get(key as &dyn AsKeyRef)
             .map(|entry| entry.value().clone())
     }
 
     /// Lets the breaker of a key admit a call, if there is one. What may call foreign code is left to the caller, who
     /// holds no lock.
     #[inline]
-    pub(super) fn answer(&self, key: KeyRef<'_>, now: Option<Tick>) -> Option<Answer> {
-        let entry = self.breakers.get(&key as &dyn AsKeyRef)?;
+    pub(super) fn answer(&self, key: &KeyRef<'_>, now: Option<Tick>) -> Option<Answer> {
+        let entry = self.breakers.get(key as &dyn AsKeyRef)?;
         let breaker = entry.value();
         self.mark_used(breaker, now);
         Some(match breaker.admit_untimed() {
@@ -119,13 +119,13 @@ impl Store {
         // The clock is foreign code: it is read before the lock is taken.
         let now = site.now();
         let mut line = self.line();
-        if let Some(breaker) = self.get(key.as_ref()) {
+        if let Some(breaker) = self.get(&key.as_ref()) {
             return (Some(breaker), None);
         }
         let mut event = None;
         if line.queue.len() >= self.max_breakers {
             let Some(evicted) = line.queue.evict(|victim| self.remove(victim)) else {
-                let origin = key.is_narrow().then(|| self.get(key.as_ref().origin_only())).flatten();
+                let origin = key.is_narrow().then(|| self.get(&key.as_ref().origin_only())).flatten();
                 return (origin, line.overflow(site, key, now));
             };
             line.evicted += 1;
@@ -164,23 +164,20 @@ impl Store {
 
 /// # Retiring
 impl Store {
-    /// Retires the idle, if it is time to look for them. Returns the present time if idleness matters, and the events,
-    /// which are for the caller to publish.
+    /// Whether idleness matters, so that uses need their time.
     #[inline]
-    pub(super) fn retire_idle(&self, site: &Site) -> (Option<Tick>, Vec<Event>) {
-        let Some(timeout) = self.idle_timeout else {
-            return (None, Vec::new());
-        };
-        let now = site.now();
-        let due = now.as_nanos() >= self.next_sweep.load(Ordering::Relaxed);
-        (
-            Some(now),
-            if due {
+    pub(super) fn retires_idle(&self) -> bool {
+        self.idle_timeout.is_some()
+    }
+
+    /// Retires the idle, if it is time to look for them. Returns the events, which are for the caller to publish.
+    pub(super) fn retire_idle(&self, site: &Site, now: Tick) -> Vec<Event> {
+        match self.idle_timeout {
+            Some(timeout) if now.as_nanos() >= self.next_sweep.load(Ordering::Relaxed) => {
                 self.sweep(site, timeout, now)
-            } else {
-                Vec::new()
-            },
-        )
+            }
+            _ => Vec::new(),
+        }
     }
 
     #[cold]
