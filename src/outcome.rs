@@ -31,7 +31,7 @@ pub use self::verdict_at::VerdictAt;
 /// A classifier of one's own, tested without a network:
 ///
 /// ```
-/// use http::{HeaderMap, StatusCode};
+/// use reqwest::{StatusCode, header::HeaderMap};
 /// use reqwest_circuit_breaker::{Classifier, FailureKind, Outcome, Verdict};
 ///
 /// let too_busy = |outcome: &Outcome<'_>| match outcome.status() {
@@ -74,7 +74,7 @@ impl<'a> Outcome<'a> {
     /// Makes the outcome of a call that ended with a response.
     ///
     /// ```
-    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest::{StatusCode, header::HeaderMap};
     /// use reqwest_circuit_breaker::{FailureKind, Outcome};
     ///
     /// let headers = HeaderMap::new();

@@ -21,7 +21,7 @@ use crate::verdict::{FailureKind, Verdict};
 /// A maintenance page is no failure; all else goes by the default:
 ///
 /// ```
-/// use http::{HeaderMap, StatusCode};
+/// use reqwest::{StatusCode, header::HeaderMap};
 /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, FailureKind, Outcome, Verdict};
 ///
 /// fn takes(classifier: impl Classifier, headers: &HeaderMap) -> Verdict {
@@ -76,7 +76,7 @@ impl<C: Classifier + ?Sized> Classifier for Arc<C> {
 /// # Examples
 ///
 /// ```
-/// use http::{HeaderMap, StatusCode};
+/// use reqwest::{StatusCode, header::HeaderMap};
 /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, FailureKind, Outcome, Verdict};
 ///
 /// let classifier = DefaultClassifier::default()
@@ -109,7 +109,7 @@ impl DefaultClassifier {
     /// For an upstream that says with another status that it can't answer.
     ///
     /// ```
-    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest::{StatusCode, header::HeaderMap};
     /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, FailureKind, Outcome, Verdict};
     ///
     /// let status = StatusCode::from_u16(499).unwrap();
@@ -130,7 +130,7 @@ impl DefaultClassifier {
     /// with it decides nothing, and the next call is the probe.
     ///
     /// ```
-    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest::{StatusCode, header::HeaderMap};
     /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, Outcome, Verdict};
     ///
     /// let classifier = DefaultClassifier::default().ignored_status(StatusCode::TOO_MANY_REQUESTS);
@@ -149,7 +149,7 @@ impl DefaultClassifier {
     /// For an upstream that uses a 5xx for what is wrong with a single request.
     ///
     /// ```
-    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest::{StatusCode, header::HeaderMap};
     /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, Outcome, Verdict};
     ///
     /// let classifier = DefaultClassifier::default().successful_status(StatusCode::NOT_IMPLEMENTED);
@@ -168,7 +168,7 @@ impl DefaultClassifier {
     /// [`FailureKind::Status`] is the same as [`ignored_status`](Self::ignored_status) of its code.
     ///
     /// ```
-    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest::{StatusCode, header::HeaderMap};
     /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, FailureKind, Outcome, Verdict};
     ///
     /// let classifier = DefaultClassifier::default()
@@ -229,7 +229,7 @@ impl Classifier for DefaultClassifier {
 /// # Examples
 ///
 /// ```
-/// use http::{HeaderMap, StatusCode};
+/// use reqwest::{StatusCode, header::HeaderMap};
 /// use reqwest_circuit_breaker::{Classifier, ConnectionFailures, Outcome, Verdict};
 ///
 /// let headers = HeaderMap::new();
