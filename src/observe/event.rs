@@ -1,5 +1,6 @@
 //! What happened, pushed to listeners.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -141,7 +142,7 @@ macro_rules! subject_accessors {
 /// assert!(tripped.at() <= std::time::SystemTime::now());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Transition {
     pub(crate) subject: Subject,
     pub(crate) step: Arc<Step>,
@@ -162,6 +163,26 @@ pub(crate) struct Step {
     pub(crate) last_failure: Option<FailureKind>,
     /// Since the registry began.
     pub(crate) at: Duration,
+}
+
+/// Flat, as the accessors are.
+impl fmt::Debug for Transition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transition")
+            .field("registry", &self.registry())
+            .field("key", self.key())
+            .field("from", &self.from())
+            .field("to", &self.to())
+            .field("generation", &self.generation())
+            .field("reason", &self.reason())
+            .field("consecutive_failures", &self.consecutive_failures())
+            .field("windows", &self.windows())
+            .field("open_for", &self.open_for())
+            .field("rejected", &self.rejected())
+            .field("last_failure", &self.last_failure())
+            .field("at", &self.at())
+            .finish()
+    }
 }
 
 impl Transition {
