@@ -155,14 +155,20 @@ impl CircuitBreaker {
     /// # Examples
     ///
     /// ```
+    /// use std::time::Duration;
     /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, RejectReason, Verdict};
     ///
     /// let registry = CircuitBreakerRegistry::default();
     /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
     /// breaker.try_acquire()?.record(Verdict::Success);
-    /// breaker.force_open();
-    /// let rejection = breaker.try_acquire().expect_err("it is forced open");
-    /// assert_eq!(rejection.reason(), RejectReason::ForcedOpen);
+    ///
+    /// breaker.trip(Duration::ZERO);
+    /// let probe = breaker.try_acquire()?;
+    /// assert!(probe.is_probe());
+    /// let rejection = breaker.try_acquire().expect_err("the probe holds the only slot");
+    /// assert_eq!(rejection.reason(), RejectReason::ProbeInFlight);
+    /// drop(probe); // says nothing, and the slot is free at once
+    /// assert!(breaker.try_acquire()?.is_probe());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]

@@ -30,7 +30,7 @@ pub(crate) mod chain;
 /// breaker.force_open();
 ///
 /// let rejection = breaker.try_acquire().expect_err("it is forced open");
-/// assert_eq!(rejection.key(), &key);
+/// assert_eq!((rejection.registry(), rejection.key()), ("default", &key));
 /// assert_eq!(rejection.reason(), RejectReason::ForcedOpen);
 /// assert_eq!(rejection.to_string(), "circuit breaker `https://stock.example` (registry `default`) is forced open");
 ///
