@@ -161,6 +161,21 @@ impl CircuitBreakerConfigBuilder {
     ///
     /// Default: 0, the first failed probe opens again. Raise it together with
     /// [`half_open_successes`](Self::half_open_successes) where single failures are normal.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use reqwest_circuit_breaker::{CircuitBreakerConfig, CircuitBreakerRegistry, FailureKind, State, Verdict};
+    ///
+    /// let config = CircuitBreakerConfig::builder().half_open_successes(2).half_open_tolerated_failures(1).build()?;
+    /// let registry = CircuitBreakerRegistry::new(config);
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// breaker.trip(Duration::ZERO);
+    /// for verdict in [Verdict::Success, Verdict::Failure(FailureKind::Timeout), Verdict::Success] {
+    ///     breaker.try_acquire()?.record(verdict);
+    /// }
+    /// assert_eq!(breaker.state(), State::Closed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn half_open_tolerated_failures(mut self, n: u32) -> Self {
         self.config.half_open_tolerated_failures = n;
         self
@@ -171,6 +186,26 @@ impl CircuitBreakerConfigBuilder {
     ///
     /// Default: 60 s. A request with a longer [timeout](reqwest::RequestBuilder::timeout) of its own keeps its slot for
     /// that long. Set it above the client's total timeout.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, ManualClock, State, Verdict};
+    ///
+    /// let clock = ManualClock::new();
+    /// let registry = CircuitBreakerRegistry::builder().clock(clock.clone()).build()?;
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// breaker.trip(Duration::ZERO);
+    /// let silent = breaker.try_acquire()?;
+    /// assert!(!breaker.would_admit());
+    ///
+    /// clock.advance(Duration::from_secs(60));
+    /// let next = breaker.try_acquire()?;
+    /// silent.record(Verdict::Success);
+    /// assert_eq!((breaker.state(), breaker.snapshot().totals.late), (State::HalfOpen, 1));
+    /// next.record(Verdict::Success);
+    /// assert_eq!(breaker.state(), State::Closed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.config.probe_timeout = timeout;
         self
@@ -182,6 +217,26 @@ impl CircuitBreakerConfigBuilder {
     /// Default: off. A service that wraps `send()` in a timeout of its own drops every call to a hung upstream, and
     /// nothing would ever trip. Better give the timeout to reqwest; where that cannot be, set this a little below the
     /// service's own timeout.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use reqwest_circuit_breaker::{CircuitBreakerConfig, CircuitBreakerRegistry, ManualClock};
+    ///
+    /// let clock = ManualClock::new();
+    /// let config = CircuitBreakerConfig::builder().abandoned_after(Duration::from_secs(9)).build()?;
+    /// let registry = CircuitBreakerRegistry::builder().config(config).clock(clock.clone()).build()?;
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    ///
+    /// for waited in [8, 9] {
+    ///     let permit = breaker.try_acquire()?;
+    ///     clock.advance(Duration::from_secs(waited));
+    ///     drop(permit);
+    /// }
+    /// let totals = breaker.snapshot().totals;
+    /// assert_eq!((totals.cancelled, totals.failure), (1, 1));
+    /// assert_eq!(totals.failures_by_kind["abandoned"], 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn abandoned_after(mut self, limit: Duration) -> Self {
         self.config.abandoned_after = Some(limit);
         self
