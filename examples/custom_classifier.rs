@@ -4,7 +4,7 @@
 //! network.
 
 use anyhow::{Result, ensure};
-use http::StatusCode;
+use reqwest::StatusCode;
 use reqwest_circuit_breaker::{
     CircuitBreakerMiddleware, CircuitBreakerRegistry, Classifier, DefaultClassifier, Outcome, State, Verdict,
 };
@@ -75,7 +75,7 @@ async fn main() -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
+    use reqwest::header::HeaderMap;
     use reqwest_circuit_breaker::FailureKind;
 
     use super::*;

@@ -35,6 +35,36 @@ use crate::sync::{Arc, AtomicU64, Ordering};
 /// A handle to one circuit breaker. Every clone is the same breaker.
 ///
 /// The middleware uses it for you. By hand it works around any call, HTTP or not; see [`Permit`].
+///
+/// It comes from a registry: [`get`](crate::CircuitBreakerRegistry::get),
+/// [`get_or_create`](crate::CircuitBreakerRegistry::get_or_create). Its key is an `http` or `https` origin, also where the
+/// call is none of HTTP: name a database `https://db.internal:5432`.
+///
+/// # Examples
+///
+/// ```
+/// use reqwest_circuit_breaker::{CircuitBreakerRegistry, CircuitKey, FailureKind, Verdict};
+///
+/// fn query() -> Result<u32, std::io::Error> {
+///     Err(std::io::ErrorKind::TimedOut.into())
+/// }
+///
+/// let registry = CircuitBreakerRegistry::builder().name("databases").build()?;
+/// let key: CircuitKey = "https://db.internal:5432".parse()?;
+/// let breaker = registry.get_or_create(&key).expect("there is room");
+///
+/// let mut asked = 0;
+/// for _ in 0..8 {
+///     let Ok(permit) = breaker.try_acquire() else { continue };
+///     asked += 1;
+///     permit.record(match query() {
+///         Ok(_) => Verdict::Success,
+///         Err(_) => Verdict::Failure(FailureKind::Other),
+///     });
+/// }
+/// assert_eq!(asked, 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct CircuitBreaker {
     handle: Arc<Handle>,
@@ -66,11 +96,29 @@ impl CircuitBreaker {
     }
 
     /// Returns the key.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerRegistry;
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// assert_eq!(breaker.key().to_string(), "https://stock.example");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn key(&self) -> &CircuitKey {
         &self.core().key
     }
 
     /// Returns the state, and changes nothing: an opening whose time is over stays [`State::Open`] until a call comes.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, State};
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// assert_eq!(breaker.state(), State::Closed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn state(&self) -> State {
         self.core().state()
     }
@@ -78,15 +126,49 @@ impl CircuitBreaker {
     /// Returns `true` if a call would be admitted now. Takes no slot and changes nothing.
     ///
     /// Under [`report_only`](CircuitBreakerConfigBuilder::report_only) it is always `true`.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerRegistry;
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// assert!(breaker.would_admit());
+    /// breaker.force_open();
+    /// assert!(!breaker.would_admit());
+    /// assert_eq!(breaker.snapshot().totals.rejected, 0, "asking is not calling");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn would_admit(&self) -> bool {
         self.peek().is_none()
     }
 
     /// Admits a call, or says why not.
     ///
+    /// The first call after the recovery timeout gets the probe's permit, and makes the breaker half-open.
+    ///
     /// # Errors
     ///
     /// [`CircuitOpenError`] if the breaker is open, forced open, or half-open with every probe slot taken.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, RejectReason, Verdict};
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// breaker.try_acquire()?.record(Verdict::Success);
+    ///
+    /// breaker.trip(Duration::ZERO);
+    /// let probe = breaker.try_acquire()?;
+    /// assert!(probe.is_probe());
+    /// let rejection = breaker.try_acquire().expect_err("the probe holds the only slot");
+    /// assert_eq!(rejection.reason(), RejectReason::ProbeInFlight);
+    /// drop(probe); // says nothing, and the slot is free at once
+    /// assert!(breaker.try_acquire()?.is_probe());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn try_acquire(&self) -> Result<Permit, CircuitOpenError> {
         match self.admit_untimed() {
@@ -98,6 +180,17 @@ impl CircuitBreaker {
     /// Opens the breaker until it is [reset](Self::reset): every call is rejected, no probe passes.
     ///
     /// On a breaker that is forced open it does nothing.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, State};
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// breaker.force_open();
+    /// assert!(breaker.try_acquire().is_err());
+    /// assert_eq!(breaker.state(), State::ForcedOpen);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn force_open(&self) {
         self.core().by_hand(|machine, now| machine.force_open(now));
     }
@@ -105,6 +198,19 @@ impl CircuitBreaker {
     /// Lets every call pass, whatever their verdicts, until the breaker is [reset](Self::reset).
     ///
     /// On a disabled breaker it does nothing.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, FailureKind, State, Verdict};
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// breaker.disable();
+    /// for _ in 0..100 {
+    ///     breaker.try_acquire()?.record(Verdict::Failure(FailureKind::Timeout));
+    /// }
+    /// assert_eq!(breaker.state(), State::Disabled);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn disable(&self) {
         self.core().by_hand(|machine, now| machine.disable(now));
     }
@@ -113,6 +219,23 @@ impl CircuitBreaker {
     /// [`disable`](Self::disable).
     ///
     /// It is a transition also on a closed breaker: calls in flight are fenced, their verdicts are late.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, FailureKind, State, Verdict};
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// let permit = breaker.try_acquire()?;
+    /// breaker.reset();
+    /// permit.record(Verdict::Failure(FailureKind::Timeout));
+    /// let totals = breaker.snapshot().totals;
+    /// assert_eq!((totals.failure, totals.late), (0, 1));
+    ///
+    /// breaker.force_open();
+    /// breaker.reset();
+    /// assert_eq!(breaker.state(), State::Closed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn reset(&self) {
         self.core().by_hand(|machine, now| Some(machine.reset(now)));
     }
@@ -120,11 +243,35 @@ impl CircuitBreaker {
     /// Opens the breaker for `length`, then probes as usual. The backoff does not count it.
     ///
     /// On a breaker that is forced open or disabled it does nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, State};
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// breaker.trip(Duration::from_secs(300));
+    /// let rejection = breaker.try_acquire().expect_err("it is open");
+    /// assert!(rejection.retry_after() > Some(Duration::from_secs(299)));
+    /// assert_eq!(breaker.state(), State::Open);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn trip(&self, length: Duration) {
         self.core().by_hand(|machine, now| machine.trip(length, now));
     }
 
     /// Returns everything there is to see, all of one moment. Changes nothing.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, FailureKind, Verdict};
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// breaker.try_acquire()?.record(Verdict::Failure(FailureKind::Dns));
+    /// let snapshot = breaker.snapshot();
+    /// assert_eq!((snapshot.consecutive_failures, snapshot.last_failure), (1, Some(FailureKind::Dns)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn snapshot(&self) -> CircuitSnapshot {
         let core = self.core();
         let (now, wall) = (core.site.now(), core.site.wall());

@@ -1,5 +1,5 @@
 //! Pages to read: [the stack and what the caller must know](stack), [choosing policies](policies),
-//! [choosing keys](keys), [testing a service](testing), [how it compares](comparison).
+//! [choosing keys](keys), [at three in the morning](operations), [testing a service](testing), [how it compares](comparison).
 
 #[doc = include_str!("guide/stack.md")]
 pub mod stack {}
@@ -9,6 +9,9 @@ pub mod policies {}
 
 #[doc = include_str!("guide/keys.md")]
 pub mod keys {}
+
+#[doc = include_str!("guide/operations.md")]
+pub mod operations {}
 
 #[doc = include_str!("guide/testing.md")]
 pub mod testing {}

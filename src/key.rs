@@ -32,6 +32,8 @@ pub use scheme::KeyScheme;
 /// The part is any text that names a piece of the origin: a [`Route`], a tenant, a region. A key is never wider than its
 /// origin, and holds nothing else of a URL: no userinfo, path, query or fragment, unless you put one into the part.
 ///
+/// An upstream that speaks no HTTP has one too: name it as an origin, `https://db.internal:5432`.
+///
 /// Its text is the method, the origin and the part, one space between them. Every key can be read back from its text.
 ///
 /// A clone shares the memory of the original. Keys sort by origin, then part, then method, so that what belongs together

@@ -8,19 +8,23 @@
 //! use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-//! let registry = CircuitBreakerRegistry::default(); // one per application; every clone is the same registry
+//! // One per application; every clone is the same registry.
+//! let registry = CircuitBreakerRegistry::default();
 //! let retries = ExponentialBackoff::builder().build_with_max_retries(2);
 //! let client = reqwest_middleware::ClientBuilder::new(reqwest::Client::new())
 //!     .with(CircuitBreakerMiddleware::new(registry.clone())) // outside ...
 //!     .with(RetryTransientMiddleware::new_with_policy(retries)) // ... the retries
 //!     .build();
 //!
+//! let url = "https://stock.example/items/7";
 //! # let url = "data:,stock";
 //! match client.get(url).send().await {
-//!     Ok(response) => println!("{}", response.status()), // the upstream's answer, a 503 included, untouched
+//!     // The upstream's answer, a 503 included, untouched.
+//!     Ok(response) => println!("{}", response.status()),
 //!     Err(error) => match CircuitOpenError::find(&error) {
 //!         Some(open) => println!("{} is down, next probe in {:?}", open.key(), open.retry_after()),
-//!         None => println!("the upstream's failure, untouched: {error}"),
+//!         // The upstream's failure, untouched. `#` shows its causes, which are all that says what went wrong.
+//!         None => println!("{error:#}"),
 //!     },
 //! }
 //! for snapshot in registry.snapshots() {
@@ -60,6 +64,7 @@
 //! - [The stack, and what the caller must know](guide::stack): timeouts, streaming bodies, redirects, proxies.
 //! - [Choosing policies](guide::policies) from the traffic.
 //! - [Choosing keys](guide::keys), and a host layer in front of endpoints.
+//! - [At three in the morning](guide::operations): which upstream is open, why, since when, and what to do.
 //! - [Testing a service](guide::testing) with a fake clock.
 //! - [How it compares](guide::comparison) with breakers you know.
 //! - [`CircuitBreakerMiddleware`], [`CircuitBreakerRegistry`] and [`CircuitBreakerConfig`] are what you set up;

@@ -28,8 +28,11 @@ use crate::verdict::Verdict;
 
 /// The middleware that asks a registry before each call and tells it the outcome.
 ///
-/// Attach it **outside** the retries, that is before them, so that it hears one signal per logical call. See the
-/// [crate documentation](crate) for the whole stack.
+/// Attach it **outside** the retries, that is before them, so that it hears one signal per logical call. See
+/// [the stack](crate::guide::stack) for what goes where.
+///
+/// A rejected call ends with a `reqwest_middleware::Error` in which [`CircuitOpenError::find`] finds the rejection. All
+/// other responses and errors pass untouched.
 ///
 /// # Examples
 ///
@@ -58,14 +61,14 @@ pub struct CircuitBreakerMiddleware {
 /// use reqwest_circuit_breaker::SkipCircuitBreaker;
 ///
 /// let client = reqwest_middleware::ClientWithMiddleware::from(reqwest::Client::new());
-/// let request = client.get("https://stock.example/health").with_extension(SkipCircuitBreaker);
-/// # let _ = request;
+/// let mut request = client.get("https://stock.example/health").with_extension(SkipCircuitBreaker);
+/// assert!(request.extensions().get::<SkipCircuitBreaker>().is_some());
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SkipCircuitBreaker;
 
 impl CircuitBreakerMiddleware {
-    /// Creates the middleware. Every clone of the registry is the same registry.
+    /// Creates the middleware. Every clone of the registry is the same registry: keep one to look at it.
     pub fn new(registry: CircuitBreakerRegistry) -> Self {
         Self { registry }
     }

@@ -31,7 +31,7 @@ pub use self::verdict_at::VerdictAt;
 /// A classifier of one's own, tested without a network:
 ///
 /// ```
-/// use http::{HeaderMap, StatusCode};
+/// use reqwest::{StatusCode, header::HeaderMap};
 /// use reqwest_circuit_breaker::{Classifier, FailureKind, Outcome, Verdict};
 ///
 /// let too_busy = |outcome: &Outcome<'_>| match outcome.status() {
@@ -74,7 +74,7 @@ impl<'a> Outcome<'a> {
     /// Makes the outcome of a call that ended with a response.
     ///
     /// ```
-    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest::{StatusCode, header::HeaderMap};
     /// use reqwest_circuit_breaker::{FailureKind, Outcome};
     ///
     /// let headers = HeaderMap::new();
@@ -154,12 +154,21 @@ impl<'a> Outcome<'a> {
     }
 
     /// Returns the headers of the response, if the call ended with one.
+    ///
+    /// ```
+    /// use reqwest::{StatusCode, header::{HeaderMap, HeaderValue, RETRY_AFTER}};
+    /// use reqwest_circuit_breaker::Outcome;
+    ///
+    /// let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("120"))]);
+    /// let outcome = Outcome::of_response(StatusCode::SERVICE_UNAVAILABLE, &headers);
+    /// assert!(outcome.headers().is_some_and(|headers| headers.contains_key(RETRY_AFTER)));
+    /// ```
     #[inline]
     pub fn headers(&self) -> Option<&'a HeaderMap> {
         self.headers
     }
 
-    /// Returns the error, if the call ended with one.
+    /// Returns the error, if the call ended with one: as the caller gets it, with all that wraps it.
     #[inline]
     pub fn error(&self) -> Option<&'a reqwest_middleware::Error> {
         self.error

@@ -86,11 +86,28 @@ pub(crate) enum Answer {
 /// # Making one
 impl CircuitBreakerRegistry {
     /// Creates a registry whose breakers all have `config`, and the defaults of [`builder`](Self::builder) otherwise.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerConfig, CircuitBreakerRegistry, TripPolicy};
+    ///
+    /// let config = CircuitBreakerConfig::builder().trip_on(TripPolicy::consecutive_failures(3)).build()?;
+    /// let registry = CircuitBreakerRegistry::new(config);
+    /// assert_eq!(registry.name(), "default");
+    /// # Ok::<(), reqwest_circuit_breaker::InvalidConfig>(())
+    /// ```
     pub fn new(config: CircuitBreakerConfig) -> Self {
         Self::builder().config(config).finish()
     }
 
     /// Returns a builder that holds the defaults.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerRegistry;
+    ///
+    /// let registry = CircuitBreakerRegistry::builder().name("payments").build()?;
+    /// assert_eq!(registry.name(), "payments");
+    /// # Ok::<(), reqwest_circuit_breaker::InvalidConfig>(())
+    /// ```
     pub fn builder() -> CircuitBreakerRegistryBuilder {
         CircuitBreakerRegistryBuilder::default()
     }
@@ -105,6 +122,19 @@ impl Default for CircuitBreakerRegistry {
 /// # Finding a breaker
 impl CircuitBreakerRegistry {
     /// Returns the breaker of a key, if it exists. Never creates one.
+    ///
+    /// It exists from the first call on. With a scheme narrower than the origin, ask with the narrow key.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, CircuitKey};
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let key: CircuitKey = "https://stock.example".parse()?;
+    /// assert!(registry.get(&key).is_none(), "nobody called it yet");
+    /// registry.get_or_create(&key);
+    /// assert!(registry.get(&key).is_some());
+    /// # Ok::<(), reqwest_circuit_breaker::InvalidKey>(())
+    /// ```
     pub fn get(&self, key: &CircuitKey) -> Option<CircuitBreaker> {
         self.inner.store.get(&key.as_ref())
     }
@@ -113,6 +143,21 @@ impl CircuitBreakerRegistry {
     ///
     /// If the registry is full and nothing may go, it is the breaker of the key's origin, if there is one, else `None`:
     /// the call should then go unprotected.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, CircuitKey};
+    ///
+    /// let registry = CircuitBreakerRegistry::builder().max_breakers(1).build()?;
+    /// let stock: CircuitKey = "https://stock.example".parse()?;
+    /// let breaker = registry.get_or_create(&stock).expect("there is room");
+    /// breaker.force_open();
+    ///
+    /// let items = stock.with_part("/items/{id}");
+    /// let fallen_back = registry.get_or_create(&items).expect("its origin has one");
+    /// assert_eq!(fallen_back.key(), breaker.key());
+    /// assert!(registry.get_or_create(&"https://prices.example".parse()?).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn get_or_create(&self, key: &CircuitKey) -> Option<CircuitBreaker> {
         let now = self.retire_idle();
         let breaker = self.get(key).or_else(|| self.create(key.as_ref()))?;
@@ -124,6 +169,18 @@ impl CircuitBreakerRegistry {
     /// protected.
     ///
     /// With it a caller can ask [`would_admit`](CircuitBreaker::would_admit) before it chooses among upstreams.
+    /// The extensions are those of the `reqwest_middleware` request, where its [`Route`](crate::Route) is. Where there are
+    /// none, `&Default::default()` will do.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerRegistry;
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let request = reqwest::Client::new().get("https://stock.example/items/7?full=1").build()?;
+    /// let key = registry.key_of(&request, &Default::default()).expect("it is https");
+    /// assert_eq!(key.to_string(), "https://stock.example");
+    /// # Ok::<(), reqwest::Error>(())
+    /// ```
     pub fn key_of(&self, request: &Request, extensions: &Extensions) -> Option<CircuitKey> {
         self.inner
             .key_scheme
@@ -134,6 +191,22 @@ impl CircuitBreakerRegistry {
 /// # Looking at it
 impl CircuitBreakerRegistry {
     /// Returns a snapshot of every breaker, sorted by key.
+    ///
+    /// Each is of one moment, but not all of the same. The cost grows with the number of breakers.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, State};
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// registry.get_or_create(&"https://stock.example".parse()?);
+    /// registry.get_or_create(&"https://prices.example".parse()?).expect("there is room").force_open();
+    ///
+    /// let mut dark = registry.snapshots();
+    /// dark.retain(|snapshot| snapshot.state != State::Closed);
+    /// assert_eq!(dark.len(), 1);
+    /// assert_eq!(dark[0].key.to_string(), "https://prices.example");
+    /// # Ok::<(), reqwest_circuit_breaker::InvalidKey>(())
+    /// ```
     pub fn snapshots(&self) -> Vec<CircuitSnapshot> {
         let mut breakers = self.inner.store.all();
         breakers.sort_by(|a, b| a.key().cmp(b.key()));
@@ -141,6 +214,17 @@ impl CircuitBreakerRegistry {
     }
 
     /// Returns the registry's own counts.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerRegistry;
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// registry.get_or_create(&"https://stock.example".parse()?);
+    /// let stats = registry.stats();
+    /// assert_eq!((stats.breakers, stats.created, stats.evicted), (1, 1, 0));
+    /// assert_eq!(stats.misplaced, 0, "no retry middleware stands outside");
+    /// # Ok::<(), reqwest_circuit_breaker::InvalidKey>(())
+    /// ```
     pub fn stats(&self) -> RegistryStats {
         let mut stats = self.inner.store.stats();
         stats.misplaced = self.inner.misuse.misplaced();
@@ -148,16 +232,37 @@ impl CircuitBreakerRegistry {
     }
 
     /// Returns the number of breakers.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerRegistry;
+    ///
+    /// let registry = CircuitBreakerRegistry::default();
+    /// registry.get_or_create(&"https://stock.example".parse()?);
+    /// assert_eq!(registry.len(), 1);
+    /// # Ok::<(), reqwest_circuit_breaker::InvalidKey>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.inner.store.len()
     }
 
     /// Returns `true` if there is no breaker.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerRegistry;
+    ///
+    /// assert!(CircuitBreakerRegistry::default().is_empty(), "breakers come with the calls");
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns the name, `"default"` unless the builder was given another.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerRegistry;
+    ///
+    /// assert_eq!(CircuitBreakerRegistry::default().name(), "default");
+    /// ```
     pub fn name(&self) -> &str {
         self.inner.site.registry()
     }

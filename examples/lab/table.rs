@@ -31,6 +31,12 @@ pub(crate) fn within<T: Display + PartialOrd>(claimed: RangeInclusive<T>, measur
     })
 }
 
+/// Claims a lower bound.
+pub(crate) fn at_least<T: Display + PartialOrd>(claimed: T, measured: T) -> Cell {
+    let holds = measured >= claimed;
+    Cell::new(measured.to_string(), holds, || format!("at least {claimed}"))
+}
+
 /// Claims nothing: there is no such number.
 pub(crate) fn nothing() -> Cell {
     Cell::new("-".into(), true, String::new)

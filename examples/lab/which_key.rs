@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use super::calls::Tally;
 use super::protected;
-use super::table::{Cell, Table, exactly, within};
+use super::table::{Cell, Table, at_least, exactly, within};
 use super::upstream::{Answer, Upstream};
 
 const CALLERS: usize = 20;
@@ -65,14 +65,12 @@ pub(crate) async fn run(scale: Scale) -> Table {
             "/profile rejected",
         ],
     );
-    let some = 1..=usize::MAX;
-
     // How many get through is a random walk: it depends on who is the probe. Never fewer than it takes to open.
     let site = Site::new(KeyScheme::origin(), scale).await;
     let (seen, _) = site.call_for(scale).await;
     let through = within(5..=1_000, seen.search.failing);
-    let search = within(some.clone(), seen.search.rejected());
-    let profile = within(scale.least_rejected..=usize::MAX, seen.profile.rejected());
+    let search = at_least(1, seen.search.rejected());
+    let profile = at_least(scale.least_rejected, seen.profile.rejected());
     table.row("the host", site.row(1, through, search, profile));
 
     // Five to open, what was in flight by then, and one probe for each time that it was open.
@@ -81,7 +79,7 @@ pub(crate) async fn run(scale: Scale) -> Table {
     let probes = lasted.as_millis() / scale.recovery_timeout().as_millis() + 1;
     let most = 5 + CALLERS + usize::try_from(probes).unwrap_or(usize::MAX);
     let through = within(5..=most, seen.search.failing);
-    let search = within(some, seen.search.rejected());
+    let search = at_least(1, seen.search.rejected());
     table.row(
         "the endpoint",
         site.row(2, through, search, exactly(0, seen.profile.rejected())),

@@ -11,12 +11,37 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Source of time for a registry.
 ///
-/// It is called outside every lock, and only where a decision needs the time.
+/// It is called outside every lock, and only where a decision needs the time. A panic in it is the caller's.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use reqwest_circuit_breaker::{CircuitBreakerRegistry, Clock};
+///
+/// /// A clock that runs a hundred times as fast, for a demonstration.
+/// struct Hasty(Instant);
+///
+/// impl Clock for Hasty {
+///     fn now(&self) -> Instant {
+///         self.0 + self.0.elapsed() * 100
+///     }
+/// }
+///
+/// let registry = CircuitBreakerRegistry::builder().clock(Hasty(Instant::now())).build()?;
+/// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+/// breaker.trip(Duration::from_secs(1));
+/// std::thread::sleep(Duration::from_millis(20));
+/// assert!(breaker.would_admit());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Clock: Send + Sync + 'static {
     /// Returns the present instant of a monotonic clock. Instants may arrive out of order from several threads.
     fn now(&self) -> Instant;
 
     /// Returns the present wall-clock time, for HTTP dates in `Retry-After` and for the time of a transition.
+    ///
+    /// Default: the system's.
     fn wall(&self) -> SystemTime {
         SystemClock.wall()
     }
@@ -49,7 +74,8 @@ impl Clock for SystemClock {
 
 /// A clock that stands still until it is told to advance, for tests.
 ///
-/// Clones share the time, so the one given to a registry can be moved from the test.
+/// Clones share the time, so the one given to a registry can be moved from the test. It moves what breakers measure, wall
+/// clock included, and nothing else: no timeout of reqwest, no pause between retries. Nor does tokio's paused time move it.
 ///
 /// # Examples
 ///
@@ -78,6 +104,13 @@ pub struct ManualClock {
 
 impl ManualClock {
     /// Creates a clock that stands at the present time.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{Clock, ManualClock};
+    ///
+    /// let clock = ManualClock::new();
+    /// assert_eq!(clock.now(), clock.now());
+    /// ```
     pub fn new() -> Self {
         Self {
             start: SystemClock.now(),
@@ -87,6 +120,16 @@ impl ManualClock {
     }
 
     /// Moves this clock and all its clones forward. The sum of all moves saturates at 584 years.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use reqwest_circuit_breaker::{Clock, ManualClock};
+    ///
+    /// let clock = ManualClock::new();
+    /// let before = clock.now();
+    /// clock.clone().advance(Duration::from_secs(30));
+    /// assert_eq!(clock.now() - before, Duration::from_secs(30));
+    /// ```
     pub fn advance(&self, by: Duration) {
         let by = nanos(by);
         let add = |at: u64| Some(at.saturating_add(by));

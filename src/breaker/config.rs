@@ -49,11 +49,24 @@ pub struct CircuitBreakerConfig {
 
 impl CircuitBreakerConfig {
     /// Returns a builder that holds the defaults.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerConfig;
+    ///
+    /// assert_eq!(CircuitBreakerConfig::builder().build()?, CircuitBreakerConfig::default());
+    /// # Ok::<(), reqwest_circuit_breaker::InvalidConfig>(())
+    /// ```
     pub fn builder() -> CircuitBreakerConfigBuilder {
         CircuitBreakerConfigBuilder::default()
     }
 
     /// Returns the policies that trip the breaker; any of them does.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerConfig, TripPolicy};
+    ///
+    /// assert_eq!(CircuitBreakerConfig::default().policies(), [TripPolicy::consecutive_failures(5)]);
+    /// ```
     pub fn policies(&self) -> &[TripPolicy] {
         &self.policies
     }

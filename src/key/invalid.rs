@@ -29,6 +29,8 @@ pub struct InvalidKey {
 pub(super) enum Reason {
     NoScheme,
     Scheme,
+    /// A method where none can stand.
+    NoMethod,
     Userinfo,
     Path,
     Query,
@@ -66,11 +68,14 @@ impl fmt::Display for InvalidKey {
         f.write_str(match self.reason {
             Reason::NoScheme => "an origin begins with `http://` or `https://`",
             Reason::Scheme => "the scheme is neither http nor https",
+            Reason::NoMethod => "a key has at most one method, an origin none",
             Reason::Userinfo => "a key has no userinfo",
             Reason::Path => "an origin has no path, a part stands behind a space",
             Reason::Query => "a key has no query",
             Reason::Fragment => "a key has no fragment",
-            Reason::Spaces => "no white space but one space between method and origin, and one before the part",
+            Reason::Spaces => {
+                "the only white space is one space between method and origin, and one between origin and part"
+            }
             Reason::Method => "the method is no token (RFC 9110, section 5.6.2)",
             Reason::Url(error) => return error.fmt(f),
         })

@@ -119,6 +119,9 @@ impl FromStr for Origin {
     fn from_str(text: &str) -> Result<Self, InvalidKey> {
         let invalid = |reason| InvalidKey::new(text, reason);
         let (scheme, rest) = text.split_once("://").ok_or_else(|| invalid(Reason::NoScheme))?;
+        if scheme.trim_start().contains(' ') {
+            return Err(invalid(Reason::NoMethod));
+        }
         if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
             return Err(invalid(Reason::Scheme));
         }
@@ -265,7 +268,8 @@ mod tests {
             ("api.example", Reason::NoScheme),
             ("https:api.example", Reason::NoScheme),
             ("ftp://api.example", Reason::Scheme),
-            ("GET https://api.example", Reason::Scheme),
+            (" https://api.example", Reason::Scheme),
+            ("GET https://api.example", Reason::NoMethod),
             ("https://me@api.example", Reason::Userinfo),
             ("https://@api.example", Reason::Userinfo),
             ("https://api.example/x", Reason::Path),

@@ -35,7 +35,7 @@ type LabelFn = dyn Fn(&Request, &Extensions) -> Option<Cow<'static, str>> + Send
 /// let registry = CircuitBreakerRegistry::builder().key_scheme(KeyScheme::endpoint().infer_routes()).build()?;
 ///
 /// let request = Request::new(Method::GET, "https://api.example/items/42?page=2".parse()?);
-/// let key = registry.key_of(&request, &http::Extensions::new()).expect("it is https");
+/// let key = registry.key_of(&request, &Default::default()).expect("it is https");
 /// assert_eq!(key.to_string(), "GET https://api.example /items/{id}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

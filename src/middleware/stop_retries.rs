@@ -39,6 +39,28 @@ pub struct StopRetriesWhenOpen {
 
 impl CircuitBreakerRegistry {
     /// Returns a middleware for the inside of the retries, which ends them once the breaker is open.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, CircuitOpenError};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// let registry = CircuitBreakerRegistry::default();
+    /// let client = reqwest_middleware::ClientBuilder::new(reqwest::Client::new())
+    ///     // .with(the breaker), .with(the retries)
+    ///     .with(registry.stop_retries())
+    ///     .build();
+    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+    /// breaker.force_open();
+    ///
+    /// let error = client.get("https://stock.example/items/7").send().await.expect_err("the breaker is open");
+    /// assert!(CircuitOpenError::find(&error).is_some());
+    /// assert_eq!(breaker.snapshot().totals.rejected, 0, "it counts nothing");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stop_retries(&self) -> StopRetriesWhenOpen {
         StopRetriesWhenOpen { registry: self.clone() }
     }

@@ -1,5 +1,6 @@
 //! What happened, pushed to listeners.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,6 +14,39 @@ use crate::verdict::{FailureKind, Verdict};
 ///
 /// Each is delivered after every lock is released, in the thread that made it. Two threads may deliver out of order: the
 /// [generation](Transition::generation) orders transitions of one key.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use reqwest_circuit_breaker::{CircuitBreakerRegistry, Event};
+///
+/// let heard = Arc::new(Mutex::new(Vec::new()));
+/// let log = Arc::clone(&heard);
+/// let registry = CircuitBreakerRegistry::builder()
+///     .name("payments")
+///     .listener(move |event: &Event| {
+///         let what = match event {
+///             Event::Transition(step) => format!("{} -> {} ({})", step.from(), step.to(), step.reason()),
+///             Event::Rejected(rejected) => format!("rejected ({})", rejected.reason()),
+///             Event::ProbeFinished(probe) => format!("probe: {:?}", probe.verdict()),
+///             Event::Evicted(evicted) => format!("evicted ({})", evicted.reason().as_str()),
+///             Event::KeysGrow(grow) => format!("{} keys", grow.created()),
+///             _ => "see the docs".into(),
+///         };
+///         log.lock().expect("no panic").push(format!("{}: {}: {what}", event.registry(), event.key()));
+///     })
+///     .build()?;
+///
+/// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+/// breaker.force_open();
+/// assert!(breaker.try_acquire().is_err());
+/// assert_eq!(*heard.lock().expect("no panic"), [
+///     "payments: https://stock.example: closed -> forced_open (manual)",
+///     "payments: https://stock.example: rejected (forced_open)",
+/// ]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[cfg_attr(feature = "tracing", doc = include_str!("tracing.md"))]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -83,7 +117,32 @@ macro_rules! subject_accessors {
 }
 
 /// A breaker changed its state. The numbers are those from *before* the move.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// It comes to a [`Listener`](crate::Listener), and stays in the [history](crate::CircuitSnapshot::history).
+///
+/// # Examples
+///
+/// ```
+/// use reqwest_circuit_breaker::{CircuitBreakerRegistry, FailureKind, State, TransitionReason, Verdict};
+///
+/// let registry = CircuitBreakerRegistry::default();
+/// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+/// for _ in 0..5 {
+///     breaker.try_acquire()?.record(Verdict::Failure(FailureKind::Timeout));
+/// }
+///
+/// let history = breaker.snapshot().history;
+/// let tripped = &history[0];
+/// assert_eq!((tripped.registry(), tripped.key()), ("default", breaker.key()));
+/// assert_eq!((tripped.from(), tripped.to()), (State::Closed, State::Open));
+/// assert_eq!((tripped.generation(), tripped.reason()), (1, TransitionReason::Tripped));
+/// assert_eq!((tripped.consecutive_failures(), tripped.last_failure()), (5, Some(FailureKind::Timeout)));
+/// assert!(tripped.windows().is_empty(), "there is no rate policy");
+/// assert_eq!((tripped.open_for(), tripped.rejected()), (None, 0));
+/// assert!(tripped.at() <= std::time::SystemTime::now());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq)]
 pub struct Transition {
     pub(crate) subject: Subject,
     pub(crate) step: Arc<Step>,
@@ -104,6 +163,26 @@ pub(crate) struct Step {
     pub(crate) last_failure: Option<FailureKind>,
     /// Since the registry began.
     pub(crate) at: Duration,
+}
+
+/// Flat, as the accessors are.
+impl fmt::Debug for Transition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transition")
+            .field("registry", &self.registry())
+            .field("key", self.key())
+            .field("from", &self.from())
+            .field("to", &self.to())
+            .field("generation", &self.generation())
+            .field("reason", &self.reason())
+            .field("consecutive_failures", &self.consecutive_failures())
+            .field("windows", &self.windows())
+            .field("open_for", &self.open_for())
+            .field("rejected", &self.rejected())
+            .field("last_failure", &self.last_failure())
+            .field("at", &self.at())
+            .finish()
+    }
 }
 
 impl Transition {
@@ -139,12 +218,12 @@ impl Transition {
         &self.step.windows
     }
 
-    /// Returns the time since the breaker opened, if it was open, half-open or forced open before.
+    /// Returns the time since the breaker last opened, if it was open, half-open or forced open before.
     pub fn open_for(&self) -> Option<Duration> {
         self.step.open_for
     }
 
-    /// Returns the number of calls rejected since the breaker opened.
+    /// Returns the number of calls rejected since the breaker last opened.
     pub fn rejected(&self) -> u64 {
         self.step.rejected
     }
@@ -161,6 +240,31 @@ impl Transition {
 }
 
 /// A call was rejected, or would have been.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::mpsc;
+/// use reqwest_circuit_breaker::{CircuitBreakerRegistry, Event, RejectReason};
+///
+/// let (tell, heard) = mpsc::channel();
+/// let registry = CircuitBreakerRegistry::builder()
+///     .listener(move |event: &Event| {
+///         if let Event::Rejected(rejected) = event {
+///             tell.send(rejected.clone()).ok();
+///         }
+///     })
+///     .build()?;
+/// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+/// breaker.force_open();
+/// assert!(breaker.try_acquire().is_err());
+///
+/// let rejected = heard.recv()?;
+/// assert_eq!((rejected.registry(), rejected.key()), ("default", breaker.key()));
+/// assert_eq!((rejected.reason(), rejected.retry_after()), (RejectReason::ForcedOpen, None));
+/// assert!(rejected.enforced(), "it is no report-only breaker");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rejected {
     pub(crate) rejection: CircuitOpenError,

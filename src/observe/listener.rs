@@ -11,21 +11,30 @@ use crate::foreign::contained;
 /// It runs after every lock is released, in the thread that made the event: keep it short. It may call back into the
 /// registry. A panic in it is contained, and the other listeners still run.
 ///
-/// Closures are listeners:
+/// # Examples
+///
+/// Closures are listeners, and so is an `Arc` of one:
 ///
 /// ```
+/// use std::sync::mpsc;
 /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, Event};
 ///
+/// let (tell, heard) = mpsc::channel();
 /// let registry = CircuitBreakerRegistry::builder()
-///     .listener(|event: &Event| {
+///     .listener(move |event: &Event| {
 ///         if let Event::Transition(transition) = event {
-///             println!("{}: {} -> {}", transition.key(), transition.from(), transition.to());
+///             let (key, from, to) = (transition.key(), transition.from(), transition.to());
+///             tell.send(format!("{key}: {from} -> {to}")).ok();
 ///         }
 ///     })
 ///     .build()?;
-/// # let _ = registry;
-/// # Ok::<(), reqwest_circuit_breaker::InvalidConfig>(())
+///
+/// registry.get_or_create(&"https://stock.example".parse()?).expect("there is room").force_open();
+/// assert_eq!(heard.recv()?, "https://stock.example: closed -> forced_open");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// In a test, do not assert *in* a listener: the panic would be contained. Collect, and assert outside.
 pub trait Listener: Send + Sync + 'static {
     /// Hears one event.
     fn on_event(&self, event: &Event);

@@ -10,7 +10,32 @@ use crate::key::CircuitKey;
 use crate::state::State;
 use crate::verdict::FailureKind;
 
-/// One breaker at one moment. Taking it changes nothing.
+/// One breaker at one moment. Taking it changes nothing. Times are of the registry's clock.
+///
+/// What to read from it at three in the morning is in the [guide](crate::guide::operations).
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use reqwest_circuit_breaker::{CircuitBreakerRegistry, ManualClock, State};
+///
+/// let clock = ManualClock::new();
+/// let registry = CircuitBreakerRegistry::builder().clock(clock.clone()).build()?;
+/// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
+/// breaker.trip(Duration::from_secs(30));
+///
+/// clock.advance(Duration::from_secs(10));
+/// let snapshot = breaker.snapshot();
+/// assert_eq!(snapshot.state, State::Open);
+/// assert_eq!(snapshot.open_for, Some(Duration::from_secs(10)));
+/// assert_eq!(snapshot.retry_after, Some(Duration::from_secs(20)));
+///
+/// clock.advance(Duration::from_secs(20));
+/// let snapshot = breaker.snapshot();
+/// assert_eq!((snapshot.state, snapshot.retry_after, snapshot.probe_due), (State::Open, None, true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[cfg_attr(feature = "serde", doc = include_str!("snapshot.md"))]
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -32,15 +57,16 @@ pub struct CircuitSnapshot {
     pub in_flight: u64,
     /// The half-open phase, if there is one.
     pub half_open: Option<HalfOpenSnapshot>,
-    /// Time since the breaker opened, while it is open, half-open or forced open.
+    /// Time since the breaker last opened, while it is open, half-open or forced open. A failed probe opens it again and
+    /// starts this time anew; [`history`](Self::history) shows when it left the closed state.
     #[cfg_attr(feature = "serde", serde(serialize_with = "super::json::seconds"))]
     pub open_for: Option<Duration>,
-    /// Time to the next probe, while open and above zero.
+    /// Time to the next probe, while open and above zero: `None` once [`probe_due`](Self::probe_due) is `true`.
     #[cfg_attr(feature = "serde", serde(serialize_with = "super::json::seconds"))]
     pub retry_after: Option<Duration>,
     /// Whether the breaker is open and the next call will be its probe.
     pub probe_due: bool,
-    /// Kind of the last failure that was counted.
+    /// Kind of the last failure that was counted; it stays when the breaker closes.
     pub last_failure: Option<FailureKind>,
     /// Openings since the breaker was last closed, those by hand left out: what the backoff counts.
     pub opened_in_a_row: u32,

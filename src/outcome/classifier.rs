@@ -22,7 +22,7 @@ use crate::verdict::{FailureKind, Verdict};
 /// A maintenance page is no failure; all else goes by the default:
 ///
 /// ```
-/// use http::{HeaderMap, StatusCode};
+/// use reqwest::{StatusCode, header::HeaderMap};
 /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, FailureKind, Outcome, Verdict};
 ///
 /// fn takes(classifier: impl Classifier, headers: &HeaderMap) -> Verdict {
@@ -77,7 +77,7 @@ impl<C: Classifier + ?Sized> Classifier for Arc<C> {
 /// # Examples
 ///
 /// ```
-/// use http::{HeaderMap, StatusCode};
+/// use reqwest::{StatusCode, header::HeaderMap};
 /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, FailureKind, Outcome, Verdict};
 ///
 /// let classifier = DefaultClassifier::default()
@@ -110,7 +110,7 @@ impl DefaultClassifier {
     /// For an upstream that says with another status that it can't answer.
     ///
     /// ```
-    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest::{StatusCode, header::HeaderMap};
     /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, FailureKind, Outcome, Verdict};
     ///
     /// let status = StatusCode::from_u16(499).unwrap();
@@ -131,7 +131,7 @@ impl DefaultClassifier {
     /// with it decides nothing, and the next call is the probe.
     ///
     /// ```
-    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest::{StatusCode, header::HeaderMap};
     /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, Outcome, Verdict};
     ///
     /// let classifier = DefaultClassifier::default().ignored_status(StatusCode::TOO_MANY_REQUESTS);
@@ -150,7 +150,7 @@ impl DefaultClassifier {
     /// For an upstream that uses a 5xx for what is wrong with a single request.
     ///
     /// ```
-    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest::{StatusCode, header::HeaderMap};
     /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, Outcome, Verdict};
     ///
     /// let classifier = DefaultClassifier::default().successful_status(StatusCode::NOT_IMPLEMENTED);
@@ -169,7 +169,7 @@ impl DefaultClassifier {
     /// [`FailureKind::Status`] is the same as [`ignored_status`](Self::ignored_status) of its code.
     ///
     /// ```
-    /// use http::{HeaderMap, StatusCode};
+    /// use reqwest::{StatusCode, header::HeaderMap};
     /// use reqwest_circuit_breaker::{Classifier, DefaultClassifier, FailureKind, Outcome, Verdict};
     ///
     /// let classifier = DefaultClassifier::default()
@@ -230,7 +230,7 @@ impl Classifier for DefaultClassifier {
 /// # Examples
 ///
 /// ```
-/// use http::{HeaderMap, StatusCode};
+/// use reqwest::{StatusCode, header::HeaderMap};
 /// use reqwest_circuit_breaker::{Classifier, ConnectionFailures, Outcome, Verdict};
 ///
 /// let headers = HeaderMap::new();

@@ -23,6 +23,27 @@ const DEFAULT_MAX_BREAKERS: usize = 10_000;
 pub(super) type ConfigFor = Box<dyn Fn(&CircuitKey) -> Option<CircuitBreakerConfig> + Send + Sync>;
 
 /// Builder of a [`CircuitBreakerRegistry`].
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use reqwest_circuit_breaker::{CircuitBreakerConfig, CircuitBreakerRegistry, ConnectionFailures, Event, KeyScheme, ManualClock, VerdictAt};
+///
+/// let registry = CircuitBreakerRegistry::builder()
+///     .name("hosts")
+///     .config(CircuitBreakerConfig::builder().recovery_timeout(Duration::from_secs(5)).build()?)
+///     .key_scheme(KeyScheme::origin())
+///     .classifier(ConnectionFailures)
+///     .verdict_at(VerdictAt::Headers)
+///     .max_breakers(1_000)
+///     .idle_timeout(Duration::from_secs(3_600))
+///     .listener(|event: &Event| println!("{event:?}"))
+///     .clock(ManualClock::new())
+///     .build()?;
+/// assert_eq!(registry.name(), "hosts");
+/// # Ok::<(), reqwest_circuit_breaker::InvalidConfig>(())
+/// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct CircuitBreakerRegistryBuilder {
     name: Arc<str>,
@@ -73,6 +94,17 @@ impl CircuitBreakerRegistryBuilder {
     ///
     /// It is called when a breaker is about to be created, and under no lock: more than once if two calls come first at
     /// once, and each time that a call finds no room for its breaker.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerConfig, CircuitBreakerRegistry, CircuitKey, TripPolicy};
+    ///
+    /// let patient = CircuitBreakerConfig::builder().trip_on(TripPolicy::consecutive_failures(20)).build()?;
+    /// let registry = CircuitBreakerRegistry::builder()
+    ///     .config_for(move |key: &CircuitKey| (key.origin().host() == "batch.example").then(|| patient.clone()))
+    ///     .build()?;
+    /// assert!(registry.is_empty(), "nothing was asked yet");
+    /// # Ok::<(), reqwest_circuit_breaker::InvalidConfig>(())
+    /// ```
     pub fn config_for(
         mut self,
         config_for: impl Fn(&CircuitKey) -> Option<CircuitBreakerConfig> + Send + Sync + 'static,
@@ -89,8 +121,8 @@ impl CircuitBreakerRegistryBuilder {
 
     /// Sets who turns an outcome into a verdict. Default: [`DefaultClassifier::default`].
     ///
-    /// It is called under no lock, on the thread that ends the call: once, and once more for a body that breaks under
-    /// [`VerdictAt::EndOfBody`]. If it panics, the call counts as cancelled.
+    /// It is called once per call, in the caller's task, under no lock. If it panics, the call counts as cancelled.
+    /// One for all breakers of the registry: a second call replaces the first.
     pub fn classifier(mut self, classifier: impl Classifier) -> Self {
         self.classifier = Box::new(classifier);
         self
@@ -111,7 +143,8 @@ impl CircuitBreakerRegistryBuilder {
         self
     }
 
-    /// Retires closed breakers that nobody used for this long; calls do it in passing.
+    /// Retires closed breakers that nobody used for this long; calls do it in passing. Each that goes is an
+    /// [`Event::Evicted`](crate::Event::Evicted), and its counts go with it.
     ///
     /// Default: off. Set it where keys come and go, so that snapshots show only what lives.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
@@ -120,6 +153,25 @@ impl CircuitBreakerRegistryBuilder {
     }
 
     /// Adds a listener; each hears every event.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, Event};
+    ///
+    /// let trips = Arc::new(AtomicU32::new(0));
+    /// let counted = Arc::clone(&trips);
+    /// let registry = CircuitBreakerRegistry::builder()
+    ///     .listener(move |event: &Event| {
+    ///         if let Event::Transition(_) = event {
+    ///             counted.fetch_add(1, Ordering::Relaxed);
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// registry.get_or_create(&"https://stock.example".parse()?).expect("there is room").force_open();
+    /// assert_eq!(trips.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn listener(mut self, listener: impl Listener) -> Self {
         self.listeners.add(listener);
         self
@@ -136,6 +188,13 @@ impl CircuitBreakerRegistryBuilder {
     /// # Errors
     ///
     /// [`InvalidConfig`] names the setter: an empty `name`, a `max_breakers` or an `idle_timeout` of zero.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerRegistry;
+    ///
+    /// let error = CircuitBreakerRegistry::builder().max_breakers(0).build().expect_err("room for none");
+    /// assert_eq!(error.to_string(), "invalid `max_breakers`: must be at least 1");
+    /// ```
     pub fn build(self) -> Result<CircuitBreakerRegistry, InvalidConfig> {
         if self.name.is_empty() {
             return Err(InvalidConfig::new("name", "must not be empty"));

@@ -33,6 +33,13 @@ impl InvalidConfig {
     }
 
     /// Returns the name of the setter whose value was wrong.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::CircuitBreakerConfig;
+    ///
+    /// let error = CircuitBreakerConfig::builder().half_open_successes(0).build().expect_err("none can close it");
+    /// assert_eq!(error.field(), "half_open_successes");
+    /// ```
     pub fn field(&self) -> &'static str {
         self.field
     }

@@ -76,14 +76,29 @@ pub(crate) struct RateRule {
 impl TripPolicy {
     /// Trips at the `n`-th failure in a row; any success in between starts the run anew. The default, with 5.
     ///
-    /// A window or a minimum on it is an [`InvalidConfig`].
+    /// A window or a minimum on it is an [`InvalidConfig`]. An ignored or cancelled call neither adds to the run nor ends
+    /// it.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::TripPolicy;
+    ///
+    /// assert_eq!(TripPolicy::consecutive_failures(5).to_string(), "5 consecutive failures");
+    /// ```
     pub fn consecutive_failures(n: u32) -> Self {
         Self::new(Limit::Consecutive(n))
     }
 
     /// Trips when at least `percent` of the calls in the window failed.
     ///
-    /// `percent` is above 0 and at most 100 once rounded to hundredths of a percent.
+    /// `percent` is above 0 and at most 100 once rounded to hundredths of a percent. Calls are those that succeeded or
+    /// failed: ignored and cancelled ones are not in the window.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::TripPolicy;
+    ///
+    /// let policy = TripPolicy::failure_rate(50);
+    /// assert_eq!(policy.to_string(), "failure rate >= 50 % over the last 30s, minimum 20 calls");
+    /// ```
     pub fn failure_rate(percent: impl Into<f64>) -> Self {
         Self::new(Limit::FailureRate(percent.into()))
     }
@@ -91,7 +106,16 @@ impl TripPolicy {
     /// Trips when at least `percent` of the calls in the window took longer than `slower_than`, whatever their verdict.
     ///
     /// A call lasts from its admission to its verdict. With such a policy a slow probe is a failed probe, of kind
-    /// [`FailureKind::Slow`](crate::FailureKind::Slow).
+    /// [`FailureKind::Slow`](crate::FailureKind::Slow). The bounds of `percent` are those of
+    /// [`failure_rate`](Self::failure_rate); a `slower_than` of zero is an [`InvalidConfig`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use reqwest_circuit_breaker::TripPolicy;
+    ///
+    /// let policy = TripPolicy::slow_call_rate(80, Duration::from_secs(2));
+    /// assert_eq!(policy.to_string(), "calls slower than 2s >= 80 % over the last 30s, minimum 20 calls");
+    /// ```
     pub fn slow_call_rate(percent: impl Into<f64>, slower_than: Duration) -> Self {
         Self::new(Limit::SlowCallRate(percent.into(), slower_than))
     }
@@ -99,13 +123,33 @@ impl TripPolicy {
     /// Sets a window of time: the rate is of the calls of the last `window`, exact to a thirty-second part of it.
     ///
     /// Default: 30 s. Shorter reacts and forgets faster; it should still see several times `minimum_calls`.
+    /// A policy has one window: the last of `over_last` and [`over_last_calls`](Self::over_last_calls) holds. Zero is an
+    /// [`InvalidConfig`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use reqwest_circuit_breaker::TripPolicy;
+    ///
+    /// let policy = TripPolicy::failure_rate(50).over_last(Duration::from_secs(10)).minimum_calls(50);
+    /// assert_eq!(policy.to_string(), "failure rate >= 50 % over the last 10s, minimum 50 calls");
+    /// ```
     #[must_use]
     pub fn over_last(mut self, window: Duration) -> Self {
         self.span = Some(Span::Time(window));
         self
     }
 
-    /// Sets a window of calls: the rate is of the last `n` calls, however long ago. At most 1 000 000.
+    /// Sets a window of calls: the rate is of the last `n` calls, however long ago. From 1 to
+    /// 1 000 000; each takes two bits of memory per breaker.
+    ///
+    /// A policy has one window: the last of `over_last_calls` and [`over_last`](Self::over_last) holds.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::TripPolicy;
+    ///
+    /// let policy = TripPolicy::failure_rate(50).over_last_calls(10);
+    /// assert_eq!(policy.to_string(), "failure rate >= 50 % over the last 10 calls, minimum 10 calls");
+    /// ```
     #[must_use]
     pub fn over_last_calls(mut self, n: u32) -> Self {
         self.span = Some(Span::Calls(n));
@@ -116,6 +160,14 @@ impl TripPolicy {
     /// count window. Above a count window it is an [`InvalidConfig`].
     ///
     /// It keeps two failures in a quiet night from being a rate of 100 %.
+    ///
+    /// ```
+    /// use reqwest_circuit_breaker::{CircuitBreakerConfig, TripPolicy};
+    ///
+    /// let policy = TripPolicy::failure_rate(50).over_last_calls(10).minimum_calls(20);
+    /// let error = CircuitBreakerConfig::builder().trip_on(policy).build().expect_err("never reached");
+    /// assert_eq!(error.to_string(), "invalid `minimum_calls`: must be at most the window of 10 calls, is 20");
+    /// ```
     #[must_use]
     pub fn minimum_calls(mut self, n: u32) -> Self {
         self.minimum = Some(n);
