@@ -191,8 +191,10 @@ impl CircuitKey {
     }
 
     /// Returns `true` if a request to `url` goes to this key's origin.
+    #[inline]
     pub(crate) fn has_origin_of(&self, url: &Url) -> bool {
-        KeyRef::of_url(url) == Some(self.inner.origin.key_ref())
+        let ours = self.inner.origin.key_ref();
+        KeyRef::of_url(url).is_some_and(|origin| origin.has_origin_of(&ours))
     }
 }
 

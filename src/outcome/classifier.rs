@@ -189,6 +189,7 @@ impl DefaultClassifier {
     }
 
     /// The verdict that a rule about this status gives, if there is a rule.
+    #[inline]
     fn ruled(&self, status: StatusCode) -> Option<Verdict> {
         if self.ignored.contains(&status) {
             return Some(Verdict::Ignored);
