@@ -4,7 +4,7 @@
 //! most a method and a part (a route, a tenant, a region). A key is never wider than an origin, so one host's failures
 //! can not reject the calls to another.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ mod route;
 mod scheme;
 mod text;
 
-pub(crate) use borrowed::{AsKeyRef, KeyRef};
+pub(crate) use borrowed::KeyRef;
 pub use invalid::InvalidKey;
 pub use origin::Origin;
 pub use route::Route;
@@ -64,6 +64,8 @@ struct KeyInner {
     method: Option<Method>,
     /// Escaped and not empty.
     part: Option<Box<str>>,
+    /// As it is displayed, if that is more than the origin.
+    text: Option<Box<str>>,
 }
 
 impl CircuitKey {
@@ -93,9 +95,9 @@ impl CircuitKey {
     /// # Ok::<(), reqwest_circuit_breaker::InvalidKey>(())
     /// ```
     #[must_use = "the narrower key is returned"]
-    pub fn with_method(mut self, method: Method) -> Self {
-        Arc::make_mut(&mut self.inner).method = Some(method);
-        self
+    pub fn with_method(self, method: Method) -> Self {
+        let KeyInner { origin, part, .. } = Arc::unwrap_or_clone(self.inner);
+        Self::from_parts(origin, Some(method), part)
     }
 
     /// Narrows the key to a part of its origin. An empty part is no part.
@@ -113,10 +115,14 @@ impl CircuitKey {
     /// # Ok::<(), reqwest_circuit_breaker::InvalidKey>(())
     /// ```
     #[must_use = "the narrower key is returned"]
-    pub fn with_part<'a>(mut self, part: impl Into<Cow<'a, str>>) -> Self {
+    pub fn with_part<'a>(self, part: impl Into<Cow<'a, str>>) -> Self {
+        let KeyInner { origin, method, .. } = Arc::unwrap_or_clone(self.inner);
         let part = text::escape(part.into());
-        Arc::make_mut(&mut self.inner).part = (!part.is_empty()).then(|| part.into_owned().into_boxed_str());
-        self
+        Self::from_parts(
+            origin,
+            method,
+            (!part.is_empty()).then(|| part.into_owned().into_boxed_str()),
+        )
     }
 
     /// Returns the origin.
@@ -161,14 +167,35 @@ impl CircuitKey {
 
     /// The part must be escaped and not empty.
     fn from_parts(origin: Origin, method: Option<Method>, part: Option<Box<str>>) -> Self {
-        Self {
-            inner: Arc::new(KeyInner { origin, method, part }),
+        let key = KeyRef {
+            method: method.as_ref(),
+            part: part.as_deref(),
+            ..origin.key_ref()
+        };
+        let text = key.is_narrow().then(|| key.to_string().into_boxed_str());
+        let inner = KeyInner {
+            origin,
+            method,
+            part,
+            text,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// As it is displayed.
+    #[inline]
+    fn text(&self) -> &str {
+        match &self.inner.text {
+            None => self.inner.origin.text(),
+            Some(text) => text,
         }
     }
 
     /// Borrows the key.
     pub(crate) fn as_ref(&self) -> KeyRef<'_> {
-        let KeyInner { origin, method, part } = &*self.inner;
+        let KeyInner {
+            origin, method, part, ..
+        } = &*self.inner;
         KeyRef {
             method: method.as_ref(),
             part: part.as_deref(),
@@ -193,8 +220,11 @@ impl CircuitKey {
     /// Returns `true` if a request to `url` goes to this key's origin.
     #[inline]
     pub(crate) fn has_origin_of(&self, url: &Url) -> bool {
-        let ours = self.inner.origin.key_ref();
-        KeyRef::of_url(url).is_some_and(|origin| origin.has_origin_of(&ours))
+        let origin = &self.inner.origin;
+        // As a rule the URL begins with the very text of the origin, and its path with a slash.
+        let rest = url.as_str().strip_prefix(origin.text());
+        rest.is_some_and(|rest| rest.starts_with('/'))
+            || KeyRef::of_url(url).is_some_and(|other| other.has_origin_of(&origin.key_ref()))
     }
 }
 
@@ -206,7 +236,7 @@ impl From<Origin> for CircuitKey {
 
 impl PartialEq for CircuitKey {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner) || self.as_ref() == other.as_ref()
+        Arc::ptr_eq(&self.inner, &other.inner) || self.text() == other.text()
     }
 }
 
@@ -214,7 +244,15 @@ impl Eq for CircuitKey {}
 
 impl Hash for CircuitKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.as_ref().hash(state);
+        self.text().hash(state);
+    }
+}
+
+/// A key is found by its text.
+impl Borrow<str> for CircuitKey {
+    #[inline]
+    fn borrow(&self) -> &str {
+        self.text()
     }
 }
 
@@ -293,7 +331,7 @@ mod tests {
     #[test]
     fn a_key_is_small_and_its_clone_shares_it() {
         // The two counters of the `Arc`, the key, the host's name.
-        assert!(16 + size_of::<KeyInner>() + "inventory.prod.svc.cluster.local".len() <= 130);
+        assert!(16 + size_of::<KeyInner>() + "https://inventory.prod.svc.cluster.local".len() <= 160);
         let original = key("https://api.example /x");
         assert!(Arc::ptr_eq(&original.clone().inner, &original.inner));
     }

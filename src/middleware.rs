@@ -106,7 +106,17 @@ impl Middleware for CircuitBreakerMiddleware {
             let mut rest = Follow::hops(registry, &permit, next.run(request, &mut *extensions));
             let result = (&mut rest).await;
             let hop = rest.into_hop();
-            self.conclude(permit, result, hop, extensions)
+            let waiting = match &result {
+                Ok(response) => self.hear_response(permit, response, extensions),
+                Err(error) => {
+                    self.hear_error(permit, error, hop, extensions);
+                    None
+                }
+            };
+            match waiting {
+                None => result,
+                Some(account) => result.map(|response| self.watch(response, account)),
+            }
         })
     }
 }
@@ -135,27 +145,8 @@ impl CircuitBreakerMiddleware {
         Ok(Some((permit, probing)))
     }
 
-    /// Ends the call with what the rest of the stack said, which is passed on as it is.
-    #[inline]
-    fn conclude(
-        &self,
-        permit: Permit,
-        result: Result<Response>,
-        hop: Option<CircuitKey>,
-        extensions: &mut Extensions,
-    ) -> Result<Response> {
-        match &result {
-            Ok(response) => {
-                if let Some(account) = self.hear_response(permit, response, extensions) {
-                    return result.map(|response| self.watch(response, account));
-                }
-            }
-            Err(error) => self.hear_error(permit, error, hop, extensions),
-        }
-        result
-    }
-
     /// Returns the account if its verdict waits for the end of the body.
+    #[inline]
     fn hear_response(&self, permit: Permit, response: &Response, extensions: &mut Extensions) -> Option<Account> {
         let registry = &self.registry;
         let verdict = registry.classify(&Outcome::of_response(response.status(), response.headers()));

@@ -1,27 +1,28 @@
 //! The borrowed form of a key.
 //!
 //! A breaker that exists is looked up with what the request already holds: the host in its URL, its method, its route.
-//! Only a breaker that does not exist yet needs a [`CircuitKey`] of its own. The map's side of it is the [`Borrow`] of a
-//! trait object, since a `KeyRef` is not a reference into a `CircuitKey`.
+//! Only a breaker that does not exist yet needs a [`CircuitKey`] of its own. The map is asked with the key's text, which
+//! is as good as the key: for a plain origin it stands in the URL as it is, any other is written into a buffer that is
+//! used again.
 
-use std::borrow::Borrow;
+use std::cell::Cell;
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::ptr;
 
 use http::Method;
-use url::Url;
+use url::{Position, Url};
 
 use super::{CircuitKey, Origin};
 
 /// A key made of borrowed pieces.
-///
-/// Equal keys hash alike in both forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyRef<'a> {
     pub(super) port: u16,
     pub(super) https: bool,
     /// As the URL parser spells it, without the dot that stands for the root of the domain names.
     pub(super) host: &'a str,
+    /// The text of the origin, if it stands somewhere as it is displayed.
+    pub(super) text: Option<&'a str>,
     pub(super) method: Option<&'a Method>,
     /// Escaped and not empty.
     pub(super) part: Option<&'a str>,
@@ -39,15 +40,21 @@ impl<'a> KeyRef<'a> {
         } else {
             return None;
         };
-        let host = fold_root(url.host_str()?);
+        let spelled = url.host_str()?;
+        let host = fold_root(spelled);
         if host.is_empty() {
             return None;
         }
-        // The URL parser drops the default port.
+        let port = url.port();
         Some(Self {
-            port: url.port().unwrap_or(default_port(https)),
+            port: port.unwrap_or(default_port(https)),
             https,
             host,
+            text: if host.len() == spelled.len() {
+                origin_text(url, https, host, port)
+            } else {
+                None
+            },
             method: None,
             part: None,
         })
@@ -65,7 +72,30 @@ impl<'a> KeyRef<'a> {
     }
 
     pub(super) fn to_origin(self) -> Origin {
-        Origin::from_parts(self.https, self.host, self.port)
+        Origin::of_key(self)
+    }
+
+    /// Lends the key's text. Allocates only until the buffer of this thread is large enough.
+    #[inline]
+    pub(crate) fn with_text<R>(&self, look_up: impl FnOnce(&str) -> R) -> R {
+        match self.text {
+            Some(text) if !self.is_narrow() => look_up(text),
+            _ => self.with_written_text(look_up),
+        }
+    }
+
+    fn with_written_text<R>(&self, look_up: impl FnOnce(&str) -> R) -> R {
+        thread_local! {
+            static BUFFER: Cell<String> = const { Cell::new(String::new()) };
+        }
+        // Taken out while it is lent: whoever comes in between starts with an empty one.
+        let mut text = BUFFER.take();
+        text.clear();
+        // Writing into a string never fails.
+        let _ = self.write_to(&mut text);
+        let result = look_up(&text);
+        BUFFER.set(text);
+        result
     }
 
     /// Returns the key of the whole origin.
@@ -78,15 +108,16 @@ impl<'a> KeyRef<'a> {
     }
 
     /// Returns `true` if the key is a part of an origin.
-    pub(crate) fn is_narrow(self) -> bool {
+    #[inline]
+    pub(crate) fn is_narrow(&self) -> bool {
         self.method.is_some() || self.part.is_some()
     }
 
-    pub(super) fn scheme(self) -> &'static str {
-        if self.https { "https" } else { "http" }
+    pub(super) fn scheme(&self) -> &'static str {
+        scheme(self.https)
     }
 
-    fn write_to(self, out: &mut impl fmt::Write) -> fmt::Result {
+    fn write_to(&self, out: &mut impl fmt::Write) -> fmt::Result {
         if let Some(method) = self.method {
             write!(out, "{method} ")?;
         }
@@ -112,24 +143,27 @@ fn fold_root(host: &str) -> &str {
     }
 }
 
-const fn default_port(https: bool) -> u16 {
-    if https { 443 } else { 80 }
+/// The text of the origin, if it stands in the URL as it is displayed: if nothing stands before the host. The parser has
+/// dropped the default port.
+#[inline]
+fn origin_text<'a>(url: &'a Url, https: bool, host: &str, port: Option<u16>) -> Option<&'a str> {
+    let start = scheme(https).len() + "://".len();
+    let text = url.as_str();
+    if !ptr::eq(text.get(start..)?.as_ptr(), host.as_ptr()) {
+        return None;
+    }
+    match port {
+        None => text.get(..start + host.len()),
+        Some(_) => Some(&url[..Position::AfterPort]),
+    }
 }
 
-impl Hash for KeyRef<'_> {
-    /// Two writes for a plain origin. The host's length and what follows stand in front, and no byte of a string is
-    /// `0xff`, with which `str` ends: two keys never feed the same bytes.
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let flags = u64::from(self.https) | u64::from(self.method.is_some()) << 1 | u64::from(self.part.is_some()) << 2;
-        state.write_u64(u64::from(self.port) | flags << 16 | (self.host.len() as u64) << 19);
-        state.write(self.host.as_bytes());
-        if let Some(method) = self.method {
-            method.as_str().hash(state);
-        }
-        if let Some(part) = self.part {
-            part.hash(state);
-        }
-    }
+const fn scheme(https: bool) -> &'static str {
+    if https { "https" } else { "http" }
+}
+
+const fn default_port(https: bool) -> u16 {
+    if https { 443 } else { 80 }
 }
 
 impl fmt::Display for KeyRef<'_> {
@@ -144,68 +178,16 @@ impl fmt::Display for KeyRef<'_> {
     }
 }
 
-/// What a map of keys can be asked with: an owned key, or a borrowed one.
-pub(crate) trait AsKeyRef {
-    /// Borrows the key.
-    fn key_ref(&self) -> KeyRef<'_>;
-}
-
-impl AsKeyRef for KeyRef<'_> {
-    fn key_ref(&self) -> KeyRef<'_> {
-        *self
-    }
-}
-
-impl AsKeyRef for CircuitKey {
-    fn key_ref(&self) -> KeyRef<'_> {
-        self.as_ref()
-    }
-}
-
-impl<'a> Borrow<dyn AsKeyRef + 'a> for CircuitKey {
-    fn borrow(&self) -> &(dyn AsKeyRef + 'a) {
-        self
-    }
-}
-
-impl Hash for dyn AsKeyRef + '_ {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key_ref().hash(state);
-    }
-}
-
-impl PartialEq for dyn AsKeyRef + '_ {
+/// Two keys are equal where their texts are: every key can be read back from its text.
+impl PartialEq for KeyRef<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.key_ref() == other.key_ref()
+        self.has_origin_of(other) && self.method == other.method && self.part == other.part
     }
 }
-
-impl Eq for dyn AsKeyRef + '_ {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Keeps all that is written, call by call.
-    #[derive(Default)]
-    struct Recorder(Vec<u8>, usize);
-
-    impl Hasher for Recorder {
-        fn write(&mut self, bytes: &[u8]) {
-            self.0.extend(bytes);
-            self.1 += 1;
-        }
-
-        fn finish(&self) -> u64 {
-            0
-        }
-    }
-
-    fn fed(value: &(impl Hash + ?Sized)) -> Recorder {
-        let mut recorder = Recorder::default();
-        value.hash(&mut recorder);
-        recorder
-    }
 
     const KEYS: [&str; 10] = [
         "http://a",
@@ -222,32 +204,42 @@ mod tests {
 
     #[test]
     fn a_breaker_is_found_by_the_borrowed_key() {
-        let map: std::collections::HashMap<CircuitKey, usize> = KEYS
+        let map: dashmap::DashMap<CircuitKey, usize> = KEYS
             .iter()
             .enumerate()
             .map(|(n, key)| (key.parse().unwrap(), n))
             .collect();
+        let find = |key: KeyRef<'_>| key.with_text(|text| map.get(text).map(|entry| *entry));
         for (n, text) in KEYS.iter().enumerate() {
             let key: CircuitKey = text.parse().unwrap();
-            let found = map.get::<dyn AsKeyRef>(&key.as_ref());
-            assert_eq!(found, Some(&n), "{text}");
+            assert_eq!(find(key.as_ref()), Some(n), "{text}");
             assert_eq!(key.as_ref().to_key(), key);
-            assert_eq!(fed(&key).0, fed(&key as &dyn AsKeyRef).0);
         }
-        let url = Url::parse("http://user@A.:80/b?c").unwrap();
-        let found = map.get::<dyn AsKeyRef>(&KeyRef::of_url(&url).unwrap());
-        assert_eq!(found, Some(&0));
+        for url in [
+            "http://user@A.:80/b?c",
+            "http://a",
+            "http://a.:80",
+            "http://A/b",
+            "http://:x@a#c",
+        ] {
+            let url = Url::parse(url).unwrap();
+            assert_eq!(find(KeyRef::of_url(&url).unwrap()), Some(0), "{url}");
+        }
+        let url = Url::parse("http://user@a:443").unwrap();
+        assert_eq!(find(KeyRef::of_url(&url).unwrap()), Some(3));
     }
 
     #[test]
-    fn no_two_keys_feed_the_same_bytes() {
-        let all = KEYS.map(|key| fed(&key.parse::<CircuitKey>().unwrap()).0);
-        for (n, left) in all.iter().enumerate() {
-            for (m, right) in all.iter().enumerate() {
-                assert_eq!(left.starts_with(right), n == m, "{} {}", KEYS[n], KEYS[m]);
+    fn the_lent_text_is_the_displayed_one_also_within_another() {
+        let keys = KEYS.map(|key| key.parse::<CircuitKey>().unwrap());
+        for outer in &keys {
+            for inner in &keys {
+                outer.as_ref().with_text(|text| {
+                    inner.as_ref().with_text(|text| assert_eq!(text, inner.to_string()));
+                    assert_eq!(text, outer.to_string());
+                });
             }
         }
-        assert_eq!(fed(&"http://a".parse::<CircuitKey>().unwrap()).1, 2);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The upstream that a breaker belongs to.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use url::Url;
@@ -30,9 +32,11 @@ use super::invalid::{InvalidKey, Reason};
 /// assert_eq!(origin, "https://api.example".parse()?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
-    host: Box<str>,
+    /// As it is displayed. The other fields say where what is in it.
+    text: Box<str>,
+    host: Range<u32>,
     https: bool,
     port: u16,
 }
@@ -74,7 +78,10 @@ impl Origin {
     /// # Ok::<(), reqwest_circuit_breaker::InvalidKey>(())
     /// ```
     pub fn host(&self) -> &str {
-        &self.host
+        // A host's name is far shorter than four billion bytes, and begins and ends at characters.
+        self.text
+            .get(self.host.start as usize..self.host.end as usize)
+            .unwrap_or_default()
     }
 
     /// Returns the port, the scheme's own if the URL has none.
@@ -89,12 +96,20 @@ impl Origin {
         self.port
     }
 
-    pub(super) fn from_parts(https: bool, host: &str, port: u16) -> Self {
+    pub(super) fn of_key(key: KeyRef<'_>) -> Self {
+        let start = key.scheme().len() + "://".len();
         Self {
-            host: host.into(),
-            https,
-            port,
+            text: key.origin_only().to_string().into(),
+            host: start as u32..(start + key.host.len()) as u32,
+            https: key.https,
+            port: key.port,
         }
+    }
+
+    /// As it is displayed.
+    #[inline]
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     #[inline]
@@ -102,10 +117,27 @@ impl Origin {
         KeyRef {
             port: self.port,
             https: self.https,
-            host: &self.host,
+            host: self.host(),
+            text: Some(&self.text),
             method: None,
             part: None,
         }
+    }
+}
+
+/// By host first, so that what belongs to one host stands together.
+impl Ord for Origin {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let order = |origin: &Self| (origin.https, origin.port);
+        self.host()
+            .cmp(other.host())
+            .then_with(|| order(self).cmp(&order(other)))
+    }
+}
+
+impl PartialOrd for Origin {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

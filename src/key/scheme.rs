@@ -184,9 +184,11 @@ impl KeyScheme {
         extensions: &Extensions,
         look_up: impl FnOnce(Option<&KeyRef<'_>>) -> R,
     ) -> R {
-        let Some(origin) = KeyRef::of_url(request.url()) else {
-            return look_up(None);
-        };
+        let origin = KeyRef::of_url(request.url());
+        if self.is_origin() {
+            return look_up(origin.as_ref());
+        }
+        let Some(origin) = origin else { return look_up(None) };
         let key = KeyRef {
             method: self.by_method.then(|| request.method()),
             ..origin

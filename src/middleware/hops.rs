@@ -144,12 +144,12 @@ impl<F: Future + Unpin> Future for Follow<F> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(call) = self.call.take() else {
+        if self.call.is_none() {
             return Pin::new(&mut self.rest).poll(context);
-        };
-        let polled = Polled::enter(call);
+        }
+        let polled = self.call.take().map(Polled::enter);
         let output = Pin::new(&mut self.rest).poll(context);
-        self.call = polled.leave();
+        self.call = polled.and_then(Polled::leave);
         output
     }
 }

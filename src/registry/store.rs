@@ -16,7 +16,7 @@ use super::queue::{self, EXACT_UP_TO, Queue};
 use crate::breaker::CircuitBreaker;
 use crate::breaker::clock::Tick;
 use crate::breaker::site::Site;
-use crate::key::{AsKeyRef, CircuitKey, KeyRef};
+use crate::key::{CircuitKey, KeyRef};
 use crate::observe::RegistryStats;
 use crate::observe::event::{Event, Evicted, EvictionReason, Overflowed};
 use crate::sync::{AtomicU64, Ordering};
@@ -67,21 +67,21 @@ impl Store {
     }
 
     pub(super) fn get(&self, key: &KeyRef<'_>) -> Option<CircuitBreaker> {
-        self.breakers
-            .get(key as &dyn AsKeyRef)
-            .map(|entry| entry.value().clone())
+        key.with_text(|text| self.breakers.get(text).map(|entry| entry.value().clone()))
     }
 
     /// Lets the breaker of a key admit a call, if there is one. What may call foreign code is left to the caller, who
     /// holds no lock.
     #[inline]
     pub(super) fn answer(&self, key: &KeyRef<'_>, now: Option<Tick>) -> Option<Answer> {
-        let entry = self.breakers.get(key as &dyn AsKeyRef)?;
-        let breaker = entry.value();
-        self.mark_used(breaker, now);
-        Some(match breaker.admit_untimed() {
-            Some(permit) => Answer::Admitted(permit),
-            None => Answer::Ask(breaker.clone()),
+        key.with_text(|text| {
+            let entry = self.breakers.get(text)?;
+            let breaker = entry.value();
+            self.mark_used(breaker, now);
+            Some(match breaker.admit_untimed() {
+                Some(permit) => Answer::Admitted(permit),
+                None => Answer::Ask(breaker.clone()),
+            })
         })
     }
 
