@@ -90,6 +90,7 @@ compile_error!(
 
 mod breaker;
 mod error;
+mod foreign;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod key;

@@ -1,11 +1,11 @@
 //! The right to make one call.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::clock::Tick;
 use super::machine::{Role, Ticket};
 use super::stripes::Lease;
+use crate::foreign::contained;
 use crate::key::CircuitKey;
 use crate::verdict::{FailureKind, Verdict};
 
@@ -110,7 +110,7 @@ impl Permit {
     fn cancel(&mut self) {
         if self.may_be_abandoned() {
             // A drop never panics, whatever the clock does.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.settle_if_abandoned()));
+            contained(|| self.settle_if_abandoned());
         }
         let Some(ticket) = self.ticket.take() else { return };
         if let Role::Probe(_) = ticket.role {

@@ -1,10 +1,10 @@
 //! Listeners, and how an event gets to them.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::event::Event;
+use crate::foreign::contained;
 
 /// Hears every event of a registry.
 ///
@@ -59,17 +59,6 @@ impl Listeners {
         contained(|| super::tracing::tell(event));
         for listener in &self.0 {
             contained(|| listener.on_event(event));
-        }
-    }
-}
-
-/// Calls foreign code whose panic is nobody else's business.
-#[inline]
-pub(super) fn contained(call: impl FnOnce()) {
-    // The panic hook has already reported it. A payload may panic in its own drop: the second one is left alone.
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            std::mem::forget(payload);
         }
     }
 }

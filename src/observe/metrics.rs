@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use metrics::{Counter, Gauge, Key, Label, Level, Metadata, Recorder, Unit, with_recorder};
 
 use super::event::Step;
-use super::listener::contained;
 use crate::breaker::clock::nanos;
+use crate::foreign::contained;
 use crate::key::CircuitKey;
 use crate::state::{RejectReason, State};
 use crate::verdict::{FailureKind, Verdict};

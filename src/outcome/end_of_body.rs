@@ -10,7 +10,6 @@
 
 use std::fmt;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll, ready};
@@ -19,6 +18,7 @@ use http::StatusCode;
 use hyper::body::{Body, Frame, SizeHint};
 use reqwest::{Response, ResponseBuilderExt};
 
+use crate::foreign::contained;
 use crate::verdict::FailureKind;
 
 /// How a body ended.
@@ -114,10 +114,7 @@ impl<F: FnOnce(BodyEnd)> Report<F> {
             Err(poisoned) => poisoned.into_inner().take(),
         };
         if let Some(callback) = callback {
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| callback(end))) {
-                // What a panic carries may panic when it is dropped.
-                mem::forget(payload);
-            }
+            contained(|| callback(end));
         }
     }
 }

@@ -1,11 +1,14 @@
 //! With `abandoned_after`, a call that was given up late is a failure; without it, never.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use reqwest_circuit_breaker::{
-    CircuitBreakerConfig, CircuitBreakerConfigBuilder, FailureKind, State, TripPolicy, Verdict,
+    CircuitBreakerConfig, CircuitBreakerConfigBuilder, Clock, FailureKind, ManualClock, State, TripPolicy, Verdict,
 };
 
+use crate::events::Bomb;
 use crate::fixture::{F, Fixture, S, assert_panics, secs};
 
 fn after_ten() -> CircuitBreakerConfigBuilder {
@@ -140,5 +143,33 @@ fn a_late_answer_is_no_abandonment() {
 fn an_endless_limit_is_legal() {
     let it = Fixture::new(CircuitBreakerConfig::builder().abandoned_after(Duration::MAX));
     abandon(&it, secs(1 << 30));
+    assert_eq!(it.ends(), [0, 0, 0, 1, 0]);
+}
+
+/// A clock that, while armed, panics with something that panics when it is dropped.
+#[derive(Clone, Default)]
+struct ArmedClock {
+    sound: ManualClock,
+    armed: Arc<AtomicBool>,
+}
+
+impl Clock for ArmedClock {
+    fn now(&self) -> Instant {
+        if self.armed.load(Ordering::SeqCst) {
+            std::panic::resume_unwind(Box::new(Bomb));
+        }
+        self.sound.now()
+    }
+}
+
+#[test]
+fn a_drop_never_panics_whatever_the_clock_panics_with() {
+    let clock = ArmedClock::default();
+    let given = clock.clone();
+    let it = Fixture::with(after_ten(), |registry| registry.clock(given));
+    let permit = it.permit();
+    clock.armed.store(true, Ordering::SeqCst);
+    drop(permit);
+    clock.armed.store(false, Ordering::SeqCst);
     assert_eq!(it.ends(), [0, 0, 0, 1, 0]);
 }

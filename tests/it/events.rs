@@ -173,7 +173,7 @@ fn a_listener_that_panics_is_contained_and_the_others_still_run() {
 }
 
 /// A payload whose own drop panics.
-struct Bomb;
+pub(crate) struct Bomb;
 
 impl Drop for Bomb {
     fn drop(&mut self) {
