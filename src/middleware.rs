@@ -195,19 +195,16 @@ impl CircuitBreakerMiddleware {
     /// which the next one is told. Successes pass as they are.
     #[inline]
     fn heard_once(&self, verdict: Verdict, account: &Account, extensions: &mut Extensions) -> Verdict {
-        let Account::Admitted(permit) = account else {
-            return verdict;
-        };
-        if !permit.is_probe() {
+        if !account.is_probes() {
             if !matches!(verdict, Verdict::Failure(_)) {
                 return verdict;
             }
-            if placement::of(extensions, &self.registry, permit.key()).is_some() {
-                self.registry.note_misplaced(permit.key());
+            if placement::of(extensions, &self.registry, account.key()).is_some() {
+                self.registry.note_misplaced(account.key());
                 return Verdict::Ignored;
             }
         }
-        placement::leave_ended(extensions, &self.registry, permit.key());
+        placement::leave_ended(extensions, &self.registry, account.key());
         verdict
     }
 }

@@ -53,6 +53,20 @@ impl Account {
         }
     }
 
+    /// The key of the breaker.
+    pub(super) fn key(&self) -> &CircuitKey {
+        match self {
+            Self::Admitted(permit) => permit.key(),
+            Self::Redirected(origin) => origin,
+        }
+    }
+
+    /// Whether the verdict is a probe's.
+    #[inline]
+    pub(super) fn is_probes(&self) -> bool {
+        matches!(self, Self::Admitted(permit) if permit.is_probe())
+    }
+
     /// Gives the verdict, and the upstream's wish to be left alone for a while.
     #[inline]
     pub(super) fn settle(self, registry: &CircuitBreakerRegistry, verdict: Verdict, wish: Option<Duration>) {

@@ -11,7 +11,7 @@ use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Middleware, Next, 
 
 use crate::support::client::{client, retry};
 use crate::support::scripted::Server;
-use crate::support::server::{Refusing, StatusServer};
+use crate::support::server::{Answer, Refusing, StatusServer};
 use crate::support::stack::{End, World, get};
 
 /// The breaker inside the retries.
@@ -160,6 +160,27 @@ async fn a_registry_twice_in_one_stack_counts_a_failure_once() {
         );
     }
     assert_eq!(get(&client, &url).await, End::Rejected(RejectReason::Open));
+}
+
+/// The failure is that of the origin the call was redirected to, and each attempt would charge it.
+#[tokio::test]
+async fn a_redirected_failure_is_counted_once_wherever_the_breaker_stands() {
+    for (misplace, seconds) in [(twice as fn(&World) -> _, 1), (|world: &World| misplaced(world, 2), 2)] {
+        let (world, told) = telling();
+        let b = StatusServer::start([503]).await;
+        let a = StatusServer::start([Answer::status(302).header("location", b.url("/"))]).await;
+        let client = misplace(&world);
+        for failures in 1..=2 {
+            assert_eq!(get(&client, &a.url("/")).await, End::Answered(503));
+            let totals = world.seen(&b.url("/")).totals;
+            assert_eq!((totals.failure, totals.ignored), (failures, failures * seconds));
+            assert_eq!(
+                (world.registry.stats().misplaced, told.load(Ordering::SeqCst)),
+                (failures * seconds, 1)
+            );
+        }
+        assert_eq!(world.seen(&a.url("/")).totals.failure, 0);
+    }
 }
 
 /// Retries see a rejection as final: nothing is tried again for it.
