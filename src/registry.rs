@@ -214,7 +214,16 @@ impl CircuitBreakerRegistry {
         extensions: &Extensions,
         look: impl FnOnce(CircuitBreaker) -> Option<T>,
     ) -> Option<T> {
-        let find = |key: Option<&KeyRef<'_>>| key.and_then(|key| self.inner.store.get(key));
+        let find = |key: Option<&KeyRef<'_>>| {
+            let key = key?;
+            // As for the call itself: where there was no room for a narrower one, it is the origin's.
+            let of_origin = || {
+                key.is_narrow()
+                    .then(|| self.inner.store.get(&key.origin_only()))
+                    .flatten()
+            };
+            self.inner.store.get(key).or_else(of_origin)
+        };
         self.inner.key_scheme.with_key(request, extensions, find).and_then(look)
     }
 

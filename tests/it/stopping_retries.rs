@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest_circuit_breaker::{CircuitBreakerConfig, RejectReason, SkipCircuitBreaker, State};
+use reqwest_circuit_breaker::{CircuitBreakerConfig, KeyScheme, RejectReason, SkipCircuitBreaker, State};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 
 use crate::support::client::{client, retry};
@@ -62,6 +62,20 @@ async fn the_remaining_attempts_end_once_it_is_forced_open() {
     let server = StatusServer::start([503]).await;
     let ended = first_attempt_fails_after(&world, &server, false, |world, url| world.of(url).force_open()).await;
     assert_eq!((ended, server.requests()), (End::Rejected(RejectReason::ForcedOpen), 1));
+}
+
+#[tokio::test]
+async fn in_a_full_registry_the_origins_breaker_ends_the_attempts_that_it_admitted() {
+    let world = World::with(|builder| builder.key_scheme(KeyScheme::method()).max_breakers(1));
+    let server = StatusServer::start([503]).await;
+    let origin = world.make(&server.url("/"));
+    let ended = first_attempt_fails_after(&world, &server, false, |world, url| {
+        assert_eq!(world.seen(url).in_flight, 1);
+        world.of(url).force_open();
+    })
+    .await;
+    assert_eq!((ended, server.requests()), (End::Rejected(RejectReason::ForcedOpen), 1));
+    assert_eq!((world.registry.len(), origin.snapshot().totals.late), (1, 1));
 }
 
 #[tokio::test]
