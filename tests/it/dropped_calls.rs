@@ -1,8 +1,11 @@
 //! A call that is given up, at whatever stage, gives back what it held and says nothing.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::Extensions;
 use reqwest::{Request, Response};
-use reqwest_circuit_breaker::{CircuitBreaker, State};
+use reqwest_circuit_breaker::{CircuitBreaker, Classifier, DefaultClassifier, KeyScheme, Outcome, State};
 use reqwest_middleware::{ClientBuilder, Middleware, Next};
 
 use crate::support::client::client;
@@ -202,6 +205,41 @@ async fn a_panic_further_in_gives_the_probes_slot_back_and_counts_nothing() {
             (End::Answered(200), State::Closed)
         );
     }
+}
+
+#[tokio::test]
+async fn a_panic_in_a_classifier_or_a_key_function_gives_the_slot_back_and_counts_nothing() {
+    let in_classifier = Arc::new(AtomicBool::new(true));
+    let in_key = Arc::new(AtomicBool::new(true));
+    let (classifier, key) = (Arc::clone(&in_classifier), Arc::clone(&in_key));
+    let world = World::with(|builder| {
+        builder
+            .classifier(move |outcome: &Outcome<'_>| {
+                assert!(!classifier.load(Ordering::SeqCst), "in a classifier");
+                DefaultClassifier::default().classify(outcome)
+            })
+            .key_scheme(KeyScheme::custom(move |_, _| {
+                assert!(!key.load(Ordering::SeqCst), "in a key function");
+                None
+            }))
+    });
+    let server = StatusServer::start([200]).await;
+    let url = server.url("/");
+    let breaker = world.make_probe_due(&url);
+    let client = world.client();
+    for (broken, started) in [(&in_key, 0), (&in_classifier, 1)] {
+        assert!(tokio::spawn(client.get(&url).send()).await.unwrap_err().is_panic());
+        broken.store(false, Ordering::SeqCst);
+        let seen = breaker.snapshot();
+        assert_eq!(
+            (seen.in_flight, seen.totals.started, seen.totals.cancelled),
+            (0, started, started)
+        );
+    }
+    assert_eq!(
+        (get(&client, &url).await, breaker.state()),
+        (End::Answered(200), State::Closed)
+    );
 }
 
 /// The thread goes on after a panic that somebody caught, and so do redirects on it.
