@@ -228,9 +228,7 @@ impl CircuitBreaker {
 
     /// Rejects a call that asked for no permit, if a call would be rejected now; counts and tells it.
     pub(crate) fn reject(&self) -> Option<CircuitOpenError> {
-        let error = self.core().peek()?;
-        self.core().count_rejection(&error);
-        Some(error)
+        self.core().reject()
     }
 
     /// Whether a permit is alive, or a handle beyond `handles`.

@@ -200,18 +200,29 @@ impl Core {
 
     /// The rejection that a call would get now. Changes nothing.
     pub(super) fn peek(&self) -> Option<CircuitOpenError> {
-        if self.config.report_only || self.state() == State::Closed {
+        if self.config.report_only {
+            None
+        } else {
+            self.rejection()
+        }
+    }
+
+    /// Counts and tells the rejection of a call that asks for no permit. Under `report_only` it is spared.
+    pub(super) fn reject(&self) -> Option<CircuitOpenError> {
+        let error = self.rejection()?;
+        self.locked(Machine::count_rejection);
+        self.publish_rejection(error.clone());
+        (!self.config.report_only).then_some(error)
+    }
+
+    /// The rejection that a call would get now if rejections were enforced.
+    fn rejection(&self) -> Option<CircuitOpenError> {
+        if self.state() == State::Closed {
             return None;
         }
         let now = self.site.now();
         let rejection = self.read().rejection(now);
         rejection.map(|rejection| self.error(rejection))
-    }
-
-    /// Counts and tells a rejection that somebody else made of a [`peek`](Self::peek).
-    pub(super) fn count_rejection(&self, error: &CircuitOpenError) {
-        self.locked(Machine::count_rejection);
-        self.publish_rejection(error.clone());
     }
 
     /// Reads the machine.

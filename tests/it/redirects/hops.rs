@@ -2,9 +2,10 @@
 
 use std::error::Error;
 
-use reqwest_circuit_breaker::CircuitOpenError;
+use reqwest_circuit_breaker::{CircuitBreakerConfig, CircuitOpenError};
 
 use super::*;
+use crate::fixture::Events;
 
 /// A client whose redirects are the registry's concern.
 fn following(world: &World) -> ClientWithMiddleware {
@@ -91,6 +92,25 @@ async fn a_hop_that_would_be_admitted_takes_no_slot() {
         (seen.state, seen.probe_due, seen.totals.started, seen.totals.rejected),
         (State::Open, true, 0, 0)
     );
+}
+
+#[tokio::test]
+async fn a_hop_that_is_spared_its_rejection_is_counted_and_told() {
+    let config = CircuitBreakerConfig::builder().report_only(true).build().unwrap();
+    let events = Events::default();
+    let world = World::with(|builder| builder.config(config).listener(events.listener()));
+    let b = StatusServer::start([200]).await;
+    let a = to(b.url("/b")).await;
+    world.make(&b.url("/")).force_open();
+    assert_eq!(get(&following(&world), &a.url("/")).await, End::Answered(200));
+    let totals = world.seen(&b.url("/")).totals;
+    assert_eq!((totals.rejected, totals.started), (1, 0));
+    let told: Vec<_> = events
+        .rejections()
+        .iter()
+        .map(|rejected| (rejected.reason(), rejected.enforced()))
+        .collect();
+    assert_eq!(told, [(RejectReason::ForcedOpen, false)]);
 }
 
 #[tokio::test]
