@@ -100,7 +100,7 @@ impl Middleware for CircuitBreakerMiddleware {
                     Err(open) => return Err(Error::middleware(Rejected(open))),
                 },
             };
-            let mut rest = Follow::hops(registry, next.run(request, &mut *extensions));
+            let mut rest = Follow::hops(registry, &permit, next.run(request, &mut *extensions));
             let result = (&mut rest).await;
             let hop = rest.into_hop();
             self.conclude(permit, result, hop, extensions)

@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 
 use reqwest::redirect::Policy;
 
+use crate::breaker::Permit;
 use crate::key::{CircuitKey, KeyRef};
 use crate::registry::CircuitBreakerRegistry;
 
@@ -26,6 +27,8 @@ struct Call {
     registry: CircuitBreakerRegistry,
     /// It wants nothing to do with breakers.
     skipped: bool,
+    /// Whose probe it is, if it is one.
+    probed: Option<CircuitKey>,
     /// Where the last hop led.
     hop: Option<CircuitKey>,
 }
@@ -38,7 +41,8 @@ impl CircuitBreakerRegistry {
     /// is charged to the origin that was asked, since reqwest does not tell where it happened. The breaker is asked
     /// before your policy.
     ///
-    /// Only the breaker of the whole origin is asked; it takes no probe slot for a hop.
+    /// Only the breaker of the whole origin is asked; it takes no probe slot for a hop. A probe that is redirected back to
+    /// the origin it probes goes on: its slot is the one that it would be rejected for.
     ///
     /// Retries start over: an attempt that fails before its first hop is charged to the last hop of the attempt before,
     /// unless [`StopRetriesWhenOpen`](crate::StopRetriesWhenOpen) stands inside the retries and marks where each begins.
@@ -65,7 +69,7 @@ impl CircuitBreakerRegistry {
         Policy::custom(move |attempt| {
             if let Some(next) = KeyRef::of_url(attempt.url()) {
                 let last = attempt.previous().last().and_then(KeyRef::of_url);
-                if last != Some(next) && !is_skipped(&registry) {
+                if last != Some(next) && !passes(&registry, next) {
                     if let Some(open) = registry.breaker_of(next).and_then(|breaker| breaker.reject()) {
                         return attempt.error(open);
                     }
@@ -77,8 +81,10 @@ impl CircuitBreakerRegistry {
     }
 }
 
-fn is_skipped(registry: &CircuitBreakerRegistry) -> bool {
-    with_call(registry, |call| call.skipped).unwrap_or(false)
+/// Whether the call of this thread may go to an origin without asking.
+fn passes(registry: &CircuitBreakerRegistry, origin: KeyRef<'_>) -> bool {
+    let probes = |call: &Call| call.probed.as_ref().is_some_and(|key| key.as_ref() == origin);
+    with_call(registry, |call| call.skipped || probes(call)).unwrap_or(false)
 }
 
 /// Notes where the call of this thread has got to: `None` where an attempt begins.
@@ -104,20 +110,23 @@ pub(super) struct Follow<F> {
 
 impl<F: Future + Unpin> Follow<F> {
     /// Waits for the rest of the stack.
-    pub(super) fn hops(registry: &CircuitBreakerRegistry, rest: F) -> Self {
-        Self::new(registry, rest, false)
+    pub(super) fn hops(registry: &CircuitBreakerRegistry, permit: &Permit, rest: F) -> Self {
+        Self::new(registry, Some(permit), rest)
     }
 
     /// Waits for the rest of the stack, whose hops are nobody's concern.
     pub(super) fn skipping(registry: &CircuitBreakerRegistry, rest: F) -> Self {
-        Self::new(registry, rest, true)
+        Self::new(registry, None, rest)
     }
 
     #[inline]
-    fn new(registry: &CircuitBreakerRegistry, rest: F, skipped: bool) -> Self {
+    fn new(registry: &CircuitBreakerRegistry, permit: Option<&Permit>, rest: F) -> Self {
         let call = registry.follows_hops().then(|| Call {
             registry: registry.clone(),
-            skipped,
+            skipped: permit.is_none(),
+            probed: permit
+                .filter(|permit| permit.is_probe())
+                .map(|permit| permit.key().clone()),
             hop: None,
         });
         Self { rest, call }

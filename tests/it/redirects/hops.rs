@@ -126,6 +126,38 @@ async fn a_hop_to_oneself_is_not_asked_for() {
 }
 
 #[tokio::test]
+async fn a_probe_on_its_way_back_is_not_rejected_for_its_own_slot() {
+    let world = World::new();
+    let a = StatusServer::start([200]).await;
+    let b = to(a.url("/back")).await;
+    a.answer_with([Answer::status(302).header("location", b.url("/")), 200.into()]);
+    let breaker = world.make_probe_due(&a.url("/"));
+    assert_eq!(get(&following(&world), &a.url("/")).await, End::Answered(200));
+    let seen = breaker.snapshot();
+    assert_eq!(
+        (seen.state, seen.totals.success, seen.totals.rejected),
+        (State::Closed, 1, 0)
+    );
+}
+
+#[tokio::test]
+async fn an_ordinary_call_on_its_way_back_is_rejected_if_its_origin_has_opened() {
+    let world = World::new();
+    let a = StatusServer::start([200]).await;
+    let b = to(a.url("/back")).await;
+    a.answer_with([Answer::status(302).header("location", b.url("/")), 200.into()]);
+    let breaker = world.make(&a.url("/"));
+    b.hold();
+    let (client, url) = (following(&world), a.url("/"));
+    let call = tokio::spawn(async move { get(&client, &url).await });
+    crate::support::stack::until(|| b.requests() == 1).await;
+    breaker.force_open();
+    b.release();
+    assert_eq!(call.await.unwrap(), End::Rejected(RejectReason::ForcedOpen));
+    assert_eq!(breaker.snapshot().totals.rejected, 1);
+}
+
+#[tokio::test]
 async fn an_error_after_a_hop_is_charged_to_whoever_made_it() {
     let nobody = Refusing::new();
     let closing = Server::play([Read, Fin]).await;
