@@ -10,7 +10,6 @@ use std::sync::{Arc, OnceLock};
 use metrics::{Counter, Gauge, Key, Label, Level, Metadata, Recorder, Unit, with_recorder};
 
 use super::event::Step;
-use crate::breaker::clock::nanos;
 use crate::foreign::contained;
 use crate::key::CircuitKey;
 use crate::state::{RejectReason, State};
@@ -144,15 +143,16 @@ impl Meter {
 }
 
 impl Meter {
-    /// Whole seconds that an ended opening adds to the sum of all, `None` if none ended. The fraction stays in the sum, so that it is never off
-    /// by more than one second, however many openings there were.
+    /// Whole seconds that an ended opening adds to the sum of all, `None` if none ended. The fraction stays in the sum, so
+    /// that it is never off by more than one second, however many openings there were.
     fn open_seconds(&self, step: &Step) -> Option<u64> {
         // The time of a half-open phase is the probe's. What `open_for` says there contains the opening before, which
         // was counted when it ended.
         let (State::Open | State::ForcedOpen, Some(open_for)) = (step.from, step.open_for) else {
             return None;
         };
-        let sum = |before: u64| before.saturating_add(nanos(open_for));
+        let nanos = u64::try_from(open_for.as_nanos()).unwrap_or(u64::MAX);
+        let sum = |before: u64| before.saturating_add(nanos);
         let update = self
             .open_nanos
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |before| Some(sum(before)));
