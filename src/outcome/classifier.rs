@@ -2,7 +2,7 @@
 //!
 //! A breaker for an endpoint and one for a whole host hear the same outcomes and must draw different conclusions, and a
 //! service may know of statuses that mean something else in its own world. So the decision is one small trait: a pure
-//! function of the outcome, called once per logical call, outside every lock.
+//! function of the outcome, called outside every lock.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use crate::verdict::{FailureKind, Verdict};
 
 /// Decides what an outcome says about its upstream.
 ///
-/// Closures are classifiers, and so is an `Arc` of one. It is called once for each logical call, on the thread that ends
-/// the call: it should be quick. A panic in it is the caller's.
+/// Closures are classifiers, and so is an `Arc` of one. It is called once for each logical call, and once more
+/// for a body that breaks under [`VerdictAt::EndOfBody`](crate::VerdictAt::EndOfBody), on the thread that ends the call:
+/// it should be quick. A panic in it is the caller's.
 ///
 /// # Examples
 ///

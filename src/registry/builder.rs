@@ -71,7 +71,8 @@ impl CircuitBreakerRegistryBuilder {
 
     /// Sets a function that may give a key a config of its own; `None` is the config of all.
     ///
-    /// It is called once per breaker, when the breaker is created, and under no lock.
+    /// It is called when a breaker is about to be created, and under no lock: more than once if two calls come first at
+    /// once, and each time that a call finds no room for its breaker.
     pub fn config_for(
         mut self,
         config_for: impl Fn(&CircuitKey) -> Option<CircuitBreakerConfig> + Send + Sync + 'static,
@@ -88,7 +89,8 @@ impl CircuitBreakerRegistryBuilder {
 
     /// Sets who turns an outcome into a verdict. Default: [`DefaultClassifier::default`].
     ///
-    /// It is called once per call, in the caller's task, under no lock. If it panics, the call counts as cancelled.
+    /// It is called under no lock, on the thread that ends the call: once, and once more for a body that breaks under
+    /// [`VerdictAt::EndOfBody`]. If it panics, the call counts as cancelled.
     pub fn classifier(mut self, classifier: impl Classifier) -> Self {
         self.classifier = Box::new(classifier);
         self
