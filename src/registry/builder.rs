@@ -121,7 +121,9 @@ impl CircuitBreakerRegistryBuilder {
 
     /// Sets who turns an outcome into a verdict. Default: [`DefaultClassifier::default`].
     ///
-    /// It is called once per call, in the caller's task, under no lock. If it panics, the call counts as cancelled.
+    /// It is called under no lock, on the thread that ends the call: once, and once more for a body that breaks under
+    /// [`VerdictAt::EndOfBody`]. If it panics, the call counts as cancelled.
+    ///
     /// One for all breakers of the registry: a second call replaces the first.
     pub fn classifier(mut self, classifier: impl Classifier) -> Self {
         self.classifier = Box::new(classifier);

@@ -28,11 +28,13 @@ impl Dice {
         (self.next() % n as u64) as usize
     }
 
+    #[cfg(feature = "retry")]
     pub(crate) fn one_of<T: Copy>(&mut self, options: &[T]) -> T {
         options[self.below(options.len())]
     }
 
     /// `true` once in `n` times.
+    #[cfg(feature = "retry")]
     pub(crate) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
