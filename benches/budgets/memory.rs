@@ -1,5 +1,7 @@
 //! Memory per breaker, and a registry at its limit.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures the time that passes")]
+
 use std::time::{Duration, Instant};
 
 use allocation_counter::measure as count;
