@@ -9,10 +9,9 @@ use reqwest_circuit_breaker::{
     CircuitBreakerConfig, CircuitBreakerRegistry, CircuitKey, FailureKind, TripPolicy, Verdict,
 };
 
-use super::calls::call;
 use super::rounds::{Rounds, nanos, on_two_threads, per_call};
 use super::table::{Measured, Table, Unit};
-use crate::support::keys;
+use crate::support::keys::{self, call};
 
 const BREAKERS: usize = 10_000;
 const KEYS: usize = 1_000_000;
