@@ -18,6 +18,12 @@ pub(crate) mod chain;
 ///
 /// Under the middleware it is the *source* of the error that `send()` returns. That error's own text says only which
 /// key's call was rejected, and the state of its breaker: print it as `{error:#}`, or [find](Self::find) the rejection.
+/// # Backtraces
+///
+/// A rejection through the middleware costs some hundred nanoseconds and two allocations: the middleware's future and
+/// the error. With `RUST_BACKTRACE=1` in the environment it costs ten microseconds or more, since
+/// `reqwest_middleware::Error` holds an `anyhow::Error`, which then captures a backtrace each time, and a breaker rejects
+/// most where the load is highest. `RUST_LIB_BACKTRACE=0` beside it turns those of errors off and leaves those of panics on.
 ///
 /// # Examples
 ///

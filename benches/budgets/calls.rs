@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use reqwest_circuit_breaker::{CircuitBreaker, CircuitBreakerConfig, CircuitBreakerRegistry, TripPolicy, Verdict};
+use reqwest_circuit_breaker::{CircuitBreakerConfig, CircuitBreakerRegistry, TripPolicy};
 
 use super::rounds::{Rounds, on_two_threads, per_call};
 use super::table::{Measured, Table, Unit};
+use crate::support::keys::call;
 use crate::support::{keys, peers};
 
 const ROUNDS: usize = 201;
 const ROUNDS_OF_TWO: usize = 41;
 const CALLS: usize = 20_000;
-/// Enough that two threads which start together run together.
-const CALLS_OF_TWO: usize = 300_000;
+/// Few enough that two threads may run them without an interruption, enough for the first fights to be over soon.
+const CALLS_OF_TWO: usize = 40_000;
 
 pub(crate) fn measure(table: &mut Table) {
     table.judge("by hand, 1 thread / recloser", 1.5, Some(1.0), one_thread);
@@ -32,13 +33,6 @@ pub(crate) fn measure(table: &mut Table) {
     table.judge("rate window of 100 000 calls / of 100 calls", 1.05, Some(1.0), || {
         windows(many, few)
     });
-}
-
-#[inline]
-pub(crate) fn call(breaker: &CircuitBreaker) {
-    if let Ok(permit) = breaker.try_acquire() {
-        permit.record(std::hint::black_box(Verdict::Success));
-    }
 }
 
 fn one_thread() -> Measured {

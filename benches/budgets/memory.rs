@@ -1,5 +1,7 @@
 //! Memory per breaker, and a registry at its limit.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures the time that passes")]
+
 use std::time::{Duration, Instant};
 
 use allocation_counter::measure as count;
@@ -7,10 +9,9 @@ use reqwest_circuit_breaker::{
     CircuitBreakerConfig, CircuitBreakerRegistry, CircuitKey, FailureKind, TripPolicy, Verdict,
 };
 
-use super::calls::call;
 use super::rounds::{Rounds, nanos, on_two_threads, per_call};
 use super::table::{Measured, Table, Unit};
-use crate::support::keys;
+use crate::support::keys::{self, call};
 
 const BREAKERS: usize = 10_000;
 const KEYS: usize = 1_000_000;

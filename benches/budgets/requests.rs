@@ -14,8 +14,9 @@ use crate::support::{herd, peers};
 use crate::{BACKTRACES, REJECTION};
 
 const ROUNDS: usize = 301;
+const ROUNDS_OF_TWO: usize = 101;
 const CALLS: usize = 2_000;
-const CALLS_OF_TWO: usize = 5_000;
+const CALLS_OF_TWO: usize = 1_000;
 /// Rejections after which the slow allocations of a new thread are over.
 const REJECTIONS: usize = 5_000;
 
@@ -65,7 +66,7 @@ fn middleware(two: Option<()>) -> Measured {
         Some(()) => on_two_threads(|| per_call_with(CALLS_OF_TWO, request, |request| drop(send(client, request)))),
     };
     let rounds = Rounds::run(
-        ROUNDS,
+        if two.is_some() { ROUNDS_OF_TWO } else { ROUNDS },
         [&mut || sending(&own), &mut || sending(&empty), &mut || match two {
             None => per_call(10 * CALLS, || peers::call_failsafe(&failsafe)),
             Some(()) => on_two_threads(|| per_call(10 * CALLS, || peers::call_failsafe(&failsafe))),

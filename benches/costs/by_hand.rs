@@ -1,7 +1,7 @@
 //! A closed admission and a success of one breaker, beside its peers.
 
 use divan::Bencher;
-use reqwest_circuit_breaker::{CircuitBreakerRegistry, Verdict};
+use reqwest_circuit_breaker::CircuitBreakerRegistry;
 
 use crate::support::{keys, peers};
 
@@ -9,7 +9,7 @@ use crate::support::{keys, peers};
 fn breaker(bencher: Bencher<'_, '_>) {
     let registry = CircuitBreakerRegistry::default();
     let breaker = keys::breaker(&registry);
-    bencher.bench(|| breaker.try_acquire().map(|permit| permit.record(Verdict::Success)));
+    bencher.bench(|| keys::call(&breaker));
 }
 
 #[divan::bench(threads = [1, 2])]

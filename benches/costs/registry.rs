@@ -11,16 +11,11 @@ const LIMIT: usize = 10_000;
 #[divan::bench(threads = [1, 2])]
 fn a_thousand_keys(bencher: Bencher<'_, '_>) {
     let registry = CircuitBreakerRegistry::default();
-    let keys = keys::origins(0..1_000);
-    let call = |key: &CircuitKey, verdict| {
-        let breaker = registry.get_or_create(key);
-        if let Some(Ok(permit)) = breaker.map(|breaker| breaker.try_acquire()) {
-            permit.record(verdict);
-        }
-    };
+    let all = keys::origins(0..1_000);
+    let call = |key: &CircuitKey| registry.get_or_create(key).iter().for_each(keys::call);
     bencher
-        .counter(ItemsCount::new(keys.len()))
-        .bench(|| keys.iter().for_each(|key| call(key, Verdict::Success)));
+        .counter(ItemsCount::new(all.len()))
+        .bench(|| all.iter().for_each(call));
 }
 
 /// Ten thousand new keys per iteration, each with one failure, through a registry that is full.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divan::Bencher;
-use reqwest_circuit_breaker::{CircuitBreakerConfig, CircuitBreakerRegistry, TripPolicy, Verdict};
+use reqwest_circuit_breaker::{CircuitBreakerConfig, CircuitBreakerRegistry, TripPolicy};
 
 use crate::support::keys;
 
@@ -24,5 +24,5 @@ fn bench(bencher: Bencher<'_, '_>, policy: TripPolicy) {
     let config = CircuitBreakerConfig::builder().trip_on(policy).build();
     let registry = CircuitBreakerRegistry::new(config.expect("it is valid"));
     let breaker = keys::breaker(&registry);
-    bencher.bench(|| breaker.try_acquire().map(|permit| permit.record(Verdict::Success)));
+    bencher.bench(|| keys::call(&breaker));
 }
