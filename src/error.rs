@@ -18,6 +18,7 @@ pub(crate) mod chain;
 ///
 /// Under the middleware it is the *source* of the error that `send()` returns. That error's own text says only which
 /// key's call was rejected, and the state of its breaker: print it as `{error:#}`, or [find](Self::find) the rejection.
+///
 /// # Backtraces
 ///
 /// A rejection through the middleware costs some hundred nanoseconds and two allocations: the middleware's future and

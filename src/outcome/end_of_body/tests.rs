@@ -8,8 +8,6 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Version};
 use http_body_util::BodyExt;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::*;
 
 /// A body that gives its frames one by one and then ends, breaks, or panics.
