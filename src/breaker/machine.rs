@@ -145,7 +145,7 @@ impl Machine {
         let role = match &mut self.phase {
             Phase::HalfOpen(phase) => {
                 let allowed = config.probe_timeout.max(patience.unwrap_or_default());
-                Role::Probe(phase.take_slot(now, now.after(allowed)))
+                Role::Probe(phase.take_slot(now, allowed))
             }
             _ => Role::Call,
         };

@@ -1,5 +1,8 @@
 //! The half-open phase: who holds a probe slot, and what the probes said so far.
 
+use std::cmp::Reverse;
+use std::time::Duration;
+
 use crate::breaker::clock::Tick;
 use crate::observe::HalfOpenSnapshot;
 use crate::verdict::Verdict;
@@ -18,7 +21,16 @@ pub(super) struct HalfOpen {
 #[derive(Debug)]
 struct Probe {
     id: u32,
-    overdue_at: Tick,
+    admitted: Tick,
+    /// How long it may say nothing.
+    allowed: Duration,
+}
+
+impl Probe {
+    /// By how much it is overdue. A sum of both could reach the end of time, where all are equal.
+    fn overdue(&self, now: Tick) -> Option<Duration> {
+        now.since(self.admitted).checked_sub(self.allowed)
+    }
 }
 
 impl HalfOpen {
@@ -39,7 +51,7 @@ impl HalfOpen {
 
     /// Gives a slot to a new probe, the longest overdue one's if none is free. The caller has asked
     /// [`has_slot`](Self::has_slot).
-    pub(super) fn take_slot(&mut self, now: Tick, overdue_at: Tick) -> u32 {
+    pub(super) fn take_slot(&mut self, now: Tick, allowed: Duration) -> u32 {
         if self.live.len() >= self.slots {
             if let Some(lost) = self.longest_overdue(now) {
                 self.live.remove(lost);
@@ -48,7 +60,8 @@ impl HalfOpen {
         let id = self.next_id;
         // No probe is in flight for four billion others.
         self.next_id = self.next_id.wrapping_add(1);
-        self.live.push(Probe { id, overdue_at });
+        let admitted = now;
+        self.live.push(Probe { id, admitted, allowed });
         id
     }
 
@@ -85,14 +98,9 @@ impl HalfOpen {
     }
 
     fn longest_overdue(&self, now: Tick) -> Option<usize> {
-        let overdue = self
-            .live
-            .iter()
-            .enumerate()
-            .filter(|(_, probe)| probe.overdue_at <= now);
-        overdue
-            .min_by_key(|(_, probe)| probe.overdue_at)
-            .map(|(index, _)| index)
+        let overdue = |index: usize| Some((self.live.get(index)?.overdue(now)?, Reverse(index)));
+        let longest = (0..self.live.len()).filter_map(overdue).max()?;
+        Some(longest.1.0)
     }
 }
 
@@ -103,10 +111,18 @@ mod tests {
     #[test]
     fn of_equally_overdue_probes_the_oldest_loses_its_slot() {
         let (now, mut phase) = (Tick::ZERO, HalfOpen::new(3));
-        let first: Vec<u32> = (0..3).map(|_| phase.take_slot(now, now)).collect();
-        phase.take_slot(now, now);
-        phase.take_slot(now, now);
+        let first: Vec<u32> = (0..3).map(|_| phase.take_slot(now, Duration::ZERO)).collect();
+        phase.take_slot(now, Duration::ZERO);
+        phase.take_slot(now, Duration::ZERO);
         let held: Vec<bool> = first.iter().map(|id| phase.holds(*id)).collect();
         assert_eq!(held, [false, false, true]);
+    }
+
+    #[test]
+    fn no_probe_is_overdue_at_the_end_of_time_before_it_has_had_its_time() {
+        let end = Tick::from_nanos(u64::MAX);
+        let mut phase = HalfOpen::new(1);
+        phase.take_slot(end, Duration::from_secs(1));
+        assert!(!phase.has_slot(end));
     }
 }

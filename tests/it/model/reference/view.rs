@@ -60,7 +60,7 @@ impl Reference {
     }
 
     pub(super) fn is_overdue(&self, probe: &Ticket, now: u128) -> bool {
-        END.min(probe.admitted + self.settings.probe_timeout.as_nanos()) <= now
+        now.saturating_sub(probe.admitted) >= self.settings.probe_timeout.as_nanos()
     }
 
     pub(super) fn trips(&self, now: u128) -> bool {
