@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use super::clock::{Clock, Tick};
+use super::clock::{Clock, SystemClock, Tick};
+use crate::foreign::contained;
 use crate::key::CircuitKey;
 use crate::observe::event::{Step, Subject, Transition};
 use crate::observe::listener::Listeners;
@@ -44,8 +45,12 @@ impl Site {
         Tick::between(self.start, self.clock.now())
     }
 
+    /// Reads the wall clock. If it panics, the system's own time stands in: what happened has happened, and somebody is
+    /// waiting to hear of it.
     pub(crate) fn wall(&self) -> SystemTime {
-        self.clock.wall()
+        let mut wall = None;
+        contained(|| wall = Some(self.clock.wall()));
+        wall.unwrap_or_else(|| SystemClock.wall())
     }
 
     /// Whether any breaker of the registry ever opened.

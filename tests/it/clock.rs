@@ -264,3 +264,28 @@ fn a_healthy_call_does_not_read_the_clock() {
     }
     assert!(breaker.would_admit());
 }
+
+/// A clock whose wall side panics.
+#[derive(Clone)]
+struct NoCalendar(ManualClock);
+
+impl Clock for NoCalendar {
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    fn wall(&self) -> SystemTime {
+        panic!("there is no calendar")
+    }
+}
+
+#[test]
+fn a_panic_of_the_wall_clock_loses_no_event() {
+    let clock = NoCalendar(ManualClock::new());
+    let it = Fixture::with(CircuitBreakerConfig::builder(), |registry| registry.clock(clock));
+    it.repeat(5, F);
+    // The fixture checks, when it ends, that the transitions are a legal path.
+    assert_eq!(it.breaker.state(), State::Open);
+    assert_eq!(it.breaker.snapshot().history.len(), 1);
+    assert_eq!(it.events.transitions().len(), 1);
+}
