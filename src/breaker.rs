@@ -12,7 +12,9 @@ mod machine;
 mod permit;
 mod recovery;
 pub(crate) mod site;
+mod snapshot;
 mod stripes;
+mod usage;
 mod window;
 
 use std::fmt;
@@ -28,9 +30,8 @@ use self::site::Site;
 use self::stripes::Stripes;
 use crate::error::CircuitOpenError;
 use crate::key::CircuitKey;
-use crate::observe::{CircuitSnapshot, Totals, Transition};
 use crate::state::State;
-use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicU64};
 
 /// A handle to one circuit breaker. Every clone is the same breaker.
 ///
@@ -259,67 +260,6 @@ impl CircuitBreaker {
     pub fn trip(&self, length: Duration) {
         self.core().by_hand(|machine, now| machine.trip(length, now));
     }
-
-    /// Returns everything there is to see, all of one moment. Changes nothing.
-    ///
-    /// ```
-    /// use reqwest_circuit_breaker::{CircuitBreakerRegistry, FailureKind, Verdict};
-    ///
-    /// let registry = CircuitBreakerRegistry::default();
-    /// let breaker = registry.get_or_create(&"https://stock.example".parse()?).expect("there is room");
-    /// breaker.try_acquire()?.record(Verdict::Failure(FailureKind::Dns));
-    /// let snapshot = breaker.snapshot();
-    /// assert_eq!((snapshot.consecutive_failures, snapshot.last_failure), (1, Some(FailureKind::Dns)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn snapshot(&self) -> CircuitSnapshot {
-        let core = self.core();
-        let (now, wall) = (core.site.now(), core.site.wall());
-        let machine = core.read();
-        let totals = machine.totals();
-        // Ends before starts: what ended under the lock is already counted, the rest sees to it itself.
-        let sums = self.handle.stripes.sums();
-        let success = totals.success + sums.success;
-        let ended = success + totals.failure + totals.ignored + totals.late + sums.cancelled;
-        let wait = machine.time_to_probe(now);
-        CircuitSnapshot {
-            registry: std::sync::Arc::clone(core.site.registry()),
-            key: core.key.clone(),
-            state: machine.state(),
-            generation: machine.generation(),
-            consecutive_failures: machine.consecutive_failures(),
-            windows: machine.windows(now),
-            in_flight: sums.started.saturating_sub(ended),
-            half_open: machine.half_open(),
-            open_for: machine.open_for(now),
-            retry_after: wait.filter(|wait| !wait.is_zero()),
-            probe_due: wait.is_some_and(|wait| wait.is_zero()),
-            last_failure: machine.last_failure(),
-            opened_in_a_row: machine.opened_in_a_row(),
-            totals: Totals {
-                started: sums.started,
-                success,
-                failure: totals.failure,
-                ignored: totals.ignored,
-                cancelled: sums.cancelled,
-                late: totals.late,
-                rejected: totals.rejected,
-                failures_by_kind: totals.failures_by_kind(),
-            },
-            history: machine
-                .history()
-                .map(|step| {
-                    let age = now.since(Tick::ZERO.after(step.at));
-                    let at = wall.checked_sub(age).unwrap_or(wall);
-                    Transition {
-                        subject: core.site.subject(&core.key),
-                        step: std::sync::Arc::clone(step),
-                        at,
-                    }
-                })
-                .collect(),
-        }
-    }
 }
 
 /// For the registry and the middleware.
@@ -376,51 +316,6 @@ impl CircuitBreaker {
     /// Rejects a call that asked for no permit, if a call would be rejected now; counts and tells it.
     pub(crate) fn reject(&self) -> Option<CircuitOpenError> {
         self.core().reject()
-    }
-
-    /// Whether a permit is alive, or a handle beyond `handles`.
-    pub(crate) fn in_use(&self, handles: usize) -> bool {
-        Arc::strong_count(&self.handle) > handles || self.handle.stripes.in_use()
-    }
-
-    /// Order of the last use, as [`mark_used`](Self::mark_used) was told.
-    #[inline]
-    pub(crate) fn last_used(&self) -> u64 {
-        self.handle.last_used.load(Ordering::Relaxed)
-    }
-
-    /// Marks a use. Writes only what is new, so that a busy breaker's line stays shared.
-    #[inline]
-    pub(crate) fn mark_used(&self, order: u64) {
-        if self.last_used() != order {
-            self.handle.last_used.store(order, Ordering::Relaxed);
-        }
-    }
-
-    /// Time of the last use: as [`mark_seen`](Self::mark_seen) was told, or that of a verdict. A long call ends long
-    /// after it was admitted, and what it said must not be forgotten with the next one.
-    pub(crate) fn last_seen(&self) -> Tick {
-        Tick::from_nanos(self.handle.last_seen.load(Ordering::Relaxed)).max(self.core().settled_at())
-    }
-
-    pub(crate) fn mark_seen(&self, now: Tick) {
-        self.handle.last_seen.fetch_max(now.as_nanos(), Ordering::Relaxed);
-    }
-
-    /// Calls admitted so far.
-    pub(crate) fn calls(&self) -> u64 {
-        self.handle.stripes.sums().started
-    }
-
-    /// The fewest calls that any of its policies needs to trip.
-    pub(crate) fn fewest_calls_to_trip(&self) -> u32 {
-        self.core()
-            .config
-            .rules()
-            .iter()
-            .map(|rule| rule.fewest_calls())
-            .min()
-            .unwrap_or(u32::MAX)
     }
 
     #[inline]

@@ -57,7 +57,7 @@ pub struct CircuitKey {
     inner: Arc<KeyInner>,
 }
 
-/// One allocation beside the host's name: a registry holds ten thousand of these.
+/// One allocation beside the origin's text: a registry holds ten thousand of these.
 #[derive(Clone)]
 struct KeyInner {
     origin: Origin,
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_key_is_small_and_its_clone_shares_it() {
-        // The two counters of the `Arc`, the key, the host's name.
+        // The two counters of the `Arc`, the key, the origin's text.
         assert!(16 + size_of::<KeyInner>() + "https://inventory.prod.svc.cluster.local".len() <= 160);
         let original = key("https://api.example /x");
         assert!(Arc::ptr_eq(&original.clone().inner, &original.inner));

@@ -12,8 +12,10 @@ mod metrics;
 #[cfg(not(feature = "metrics"))]
 mod no_metrics;
 pub(crate) mod snapshot;
+pub(crate) mod subject;
 #[cfg(feature = "tracing")]
 mod tracing;
+pub(crate) mod transition;
 mod window;
 
 #[cfg(feature = "metrics")]
@@ -21,7 +23,8 @@ pub(crate) use self::metrics::{Meter, Meters};
 #[cfg(not(feature = "metrics"))]
 pub(crate) use self::no_metrics::{Meter, Meters};
 
-pub use event::{Event, Evicted, EvictionReason, KeysGrow, Misplaced, Overflowed, ProbeFinished, Rejected, Transition};
+pub use event::{Event, Evicted, EvictionReason, KeysGrow, Misplaced, Overflowed, ProbeFinished, Rejected};
 pub use listener::Listener;
 pub use snapshot::{CircuitSnapshot, HalfOpenSnapshot, RegistryStats, Totals};
+pub use transition::Transition;
 pub use window::WindowSnapshot;

@@ -22,7 +22,7 @@ use super::config::CircuitBreakerConfig;
 use super::config::trip_policy::Rule;
 use super::recovery::Jitter;
 use super::window::Window;
-use crate::observe::event::Step;
+use crate::observe::transition::Step;
 use crate::state::{RejectReason, TransitionReason};
 use crate::verdict::{FailureKind, Verdict};
 

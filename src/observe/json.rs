@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::event::Transition;
+use super::transition::Transition;
 
 /// Seconds with their fraction.
 pub(super) fn seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {

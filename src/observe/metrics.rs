@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use metrics::{Counter, Gauge, Key, Label, Level, Metadata, Recorder, Unit, with_recorder};
 
-use super::event::Step;
+use super::transition::Step;
 use crate::foreign::contained;
 use crate::key::CircuitKey;
 use crate::state::{RejectReason, State};

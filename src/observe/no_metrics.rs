@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::event::Step;
+use super::transition::Step;
 use crate::key::CircuitKey;
 use crate::state::{RejectReason, State};
 use crate::verdict::Verdict;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::event::Transition;
+use super::transition::Transition;
 use super::window::WindowSnapshot;
 use crate::key::CircuitKey;
 use crate::state::State;

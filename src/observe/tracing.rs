@@ -8,7 +8,8 @@ use std::time::Duration;
 use tracing::field::{self, DebugValue, DisplayValue};
 use tracing::{debug, info, warn};
 
-use super::event::{Event, Rejected, Transition};
+use super::event::{Event, Rejected};
+use super::transition::Transition;
 use crate::state::State;
 use crate::verdict::{FailureKind, Verdict};
 

@@ -34,8 +34,6 @@ mod model;
 mod observe_metrics;
 #[cfg(feature = "serde")]
 mod observe_serde;
-#[cfg(all(feature = "tracing", feature = "retry"))]
-mod observe_tracing;
 mod one_upstream;
 mod opening_length;
 mod placement;

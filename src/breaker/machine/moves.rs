@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Machine, Phase};
 use crate::breaker::clock::Tick;
 use crate::breaker::config::CircuitBreakerConfig;
-use crate::observe::event::Step;
+use crate::observe::transition::Step;
 use crate::state::TransitionReason;
 
 /// How many transitions a snapshot shows.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Machine, MachineTotals, Phase};
 use crate::breaker::clock::Tick;
-use crate::observe::event::Step;
+use crate::observe::transition::Step;
 use crate::observe::{HalfOpenSnapshot, WindowSnapshot};
 use crate::state::State;
 use crate::verdict::FailureKind;

@@ -1,4 +1,9 @@
 //! What happens to a breaker is in the log: at the level, and with the fields, that the documentation names.
+//!
+//! A binary of its own: a log statement that another test reaches first, with nobody listening, may be switched off for
+//! the whole process.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
