@@ -6,8 +6,8 @@ use std::sync::Mutex as Unmodelled;
 use std::time::Duration;
 
 use super::*;
-use crate::observe::Event;
 use crate::observe::listener::Listeners;
+use crate::observe::{Event, Totals};
 use crate::state::RejectReason;
 use crate::sync::spawn;
 use crate::verdict::{FailureKind, Verdict};
