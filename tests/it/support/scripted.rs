@@ -1,6 +1,6 @@
 //! A raw server that plays a script on every connection.
 //!
-//! ```ignore
+//! ```text
 //! let server = Server::play([Read, Send(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"), Fin]).await;
 //! let server = Server::start(|mut connection| async move { .. }).await;
 //! ```

@@ -1,6 +1,6 @@
 //! A server that answers with the statuses it is given, and a port where nobody does.
 //!
-//! ```ignore
+//! ```text
 //! let server = StatusServer::start([503, 503, 200]).await;      // the last one repeats
 //! let response = client.get(server.url("/items/7")).send().await?;
 //! assert_eq!(server.requests(), 1);
