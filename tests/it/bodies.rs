@@ -82,8 +82,8 @@ async fn with_the_verdict_at_the_headers_they_are_successes() {
 #[tokio::test]
 async fn a_body_that_times_out_is_a_timeout() {
     let timeouts = [
-        builder().timeout(Duration::from_millis(300)),
-        builder().read_timeout(Duration::from_millis(300)),
+        builder().timeout(Duration::from_secs(2)),
+        builder().read_timeout(Duration::from_secs(2)),
     ];
     for timeout in timeouts {
         let world = watching_with(|builder| builder.config(crate::support::stack::opening_at(1)));

@@ -10,7 +10,7 @@ use crate::support::tls::TRUSTED;
 const SHORT_OF_SIX: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc";
 
 /// Time enough for the head, and then too little.
-const SHORTLY: Duration = Duration::from_millis(500);
+const SHORTLY: Duration = Duration::from_secs(2);
 
 async fn plays(steps: impl Into<Vec<Step>>) -> Scene {
     let server = Server::play(steps).await;

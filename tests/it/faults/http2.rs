@@ -199,7 +199,7 @@ async fn bodies() {
                 connection.stall().await;
             })
             .await;
-            let client = builder().http2_prior_knowledge().timeout(Duration::from_millis(500));
+            let client = builder().http2_prior_knowledge().timeout(Duration::from_secs(2));
             Scene::get(build(client), server.url("/")).keep(server)
         }),
     ])
