@@ -107,7 +107,7 @@ impl CircuitBreaker {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn key(&self) -> &CircuitKey {
-        &self.core().key
+        self.core().key()
     }
 
     /// Returns the state, and changes nothing: an opening whose time is over stays [`State::Open`] until a call comes.
@@ -170,7 +170,7 @@ impl CircuitBreaker {
     /// assert!(breaker.try_acquire()?.is_probe());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire(&self) -> Result<Permit, CircuitOpenError> {
         match self.admit_untimed() {
             Some(permit) => Ok(permit),
@@ -271,9 +271,9 @@ impl CircuitBreaker {
 
     /// Admits a call of a closed breaker, unless the clock would have to be read: calls no foreign code, so that it may
     /// run under a lock.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn admit_untimed(&self) -> Option<Permit> {
-        if self.core().times_calls {
+        if self.core().times_calls() {
             None
         } else {
             self.admit_closed(Tick::ZERO)
@@ -283,7 +283,11 @@ impl CircuitBreaker {
     /// Admits a call in any state. `patience` is how long the call itself may take, if it said so.
     pub(crate) fn admit(&self, patience: Option<Duration>) -> Result<Permit, CircuitOpenError> {
         let core = self.core();
-        let now = if core.times_calls { core.site.now() } else { Tick::ZERO };
+        let now = if core.times_calls() {
+            core.site.now()
+        } else {
+            Tick::ZERO
+        };
         match self.admit_closed(now) {
             Some(permit) => Ok(permit),
             None => core.admit(patience, |ticket, now| {
@@ -297,7 +301,7 @@ impl CircuitBreaker {
         self.admit_closed(self.core().site.now())
     }
 
-    #[inline]
+    #[inline(always)]
     fn admit_closed(&self, now: Tick) -> Option<Permit> {
         let ticket = self.core().admit_closed()?;
         Some(Permit::new(self.handle.stripes.lease(), ticket, now))

@@ -17,7 +17,7 @@ pub use self::stop_retries::StopRetriesWhenOpen;
 use self::account::Account;
 use self::hops::Follow;
 use self::placement::{MarkedCall, Probing};
-use crate::breaker::{CircuitBreaker, Permit};
+use crate::breaker::Permit;
 use crate::error::{CircuitOpenError, Rejected};
 use crate::key::CircuitKey;
 use crate::outcome::end_of_body::{self, BodyEnd};
@@ -94,10 +94,9 @@ impl Middleware for CircuitBreakerMiddleware {
                 return Follow::skipping(registry, next.run(request, extensions)).await;
             }
             // From here on the permit ends with this future: recorded below, or dropped with it.
-            let (permit, _probing) = match registry.find(&request, extensions) {
-                Answer::Admitted(permit) => (permit, None),
-                Answer::Unprotected => return next.run(request, extensions).await,
-                Answer::Ask(breaker) => match self.ask(&breaker, &request, extensions) {
+            let (permit, _probing) = match registry.find(&request) {
+                Some(Answer::Admitted(permit)) => (permit, None),
+                other => match self.ask(other, &request, extensions) {
                     Ok(Some(admitted)) => admitted,
                     Ok(None) => return next.run(request, extensions).await,
                     Err(open) => return Err(Error::middleware(Rejected(open))),
@@ -122,13 +121,21 @@ impl Middleware for CircuitBreakerMiddleware {
 }
 
 impl CircuitBreakerMiddleware {
-    /// Asks a breaker that could not admit at once. `None`: the call is already admitted, further out in this stack.
+    /// Asks for a call that was not admitted at once. `Ok(None)`: it is not protected, or already admitted further out in
+    /// this stack.
+    #[inline(never)]
     fn ask(
         &self,
-        breaker: &CircuitBreaker,
+        answer: Option<Answer>,
         request: &Request,
         extensions: &mut Extensions,
     ) -> std::result::Result<Option<(Permit, Option<Probing>)>, CircuitOpenError> {
+        let answer = answer.unwrap_or_else(|| self.registry.find_by_pieces(request, extensions));
+        let breaker = match answer {
+            Answer::Admitted(permit) => return Ok(Some((permit, None))),
+            Answer::Unprotected => return Ok(None),
+            Answer::Ask(breaker) => breaker,
+        };
         if !breaker.is_closed() {
             let earlier = placement::of(extensions, &self.registry, breaker.key());
             if earlier.is_some() {
@@ -139,17 +146,35 @@ impl CircuitBreakerMiddleware {
             }
         }
         let permit = breaker.admit(request.timeout().copied())?;
-        let probing = permit
-            .is_probe()
-            .then(|| placement::leave_probing(extensions, &self.registry, permit.key()));
+        let probed = permit.probed_key();
+        let probing = probed.map(|key| placement::leave_probing(extensions, &self.registry, key));
         Ok(Some((permit, probing)))
     }
 
     /// Returns the account if its verdict waits for the end of the body.
     #[inline]
     fn hear_response(&self, permit: Permit, response: &Response, extensions: &mut Extensions) -> Option<Account> {
+        let verdict = self
+            .registry
+            .classify(&Outcome::of_response(response.status(), response.headers()));
+        let settled = verdict == Verdict::Success && self.registry.verdict_at() == VerdictAt::Headers;
+        if settled && !permit.is_probe() && account::is_from(response.url(), &permit) {
+            permit.record(Verdict::Success);
+            return None;
+        }
+        self.weigh_response(verdict, permit, response, extensions)
+    }
+
+    /// As [`hear_response`](Self::hear_response), for all but a plain success.
+    #[inline(never)]
+    fn weigh_response(
+        &self,
+        verdict: Verdict,
+        permit: Permit,
+        response: &Response,
+        extensions: &mut Extensions,
+    ) -> Option<Account> {
         let registry = &self.registry;
-        let verdict = registry.classify(&Outcome::of_response(response.status(), response.headers()));
         let account = Account::of_response(permit, response);
         let verdict = self.heard_once(verdict, &account, extensions);
         if verdict == Verdict::Success && registry.verdict_at() == VerdictAt::EndOfBody {
@@ -178,7 +203,7 @@ impl CircuitBreakerMiddleware {
 
     #[cold]
     fn hear_error(&self, permit: Permit, error: &Error, hop: Option<CircuitKey>, extensions: &mut Extensions) {
-        let outcome = Outcome::of_protected(error, |url| permit.key().has_origin_of(url));
+        let outcome = Outcome::of_protected(error, |url| permit.key().is_some_and(|key| key.has_origin_of(url)));
         let verdict = self.registry.classify(&outcome);
         let account = Account::of_error(permit, &outcome, hop);
         let verdict = self.heard_once(verdict, &account, extensions);
@@ -187,18 +212,18 @@ impl CircuitBreakerMiddleware {
 
     /// Keeps a failure from being counted twice if this is the second attempt of one request, and leaves the mark by
     /// which the next one is told. Successes pass as they are.
-    #[inline]
     fn heard_once(&self, verdict: Verdict, account: &Account, extensions: &mut Extensions) -> Verdict {
+        let Some(key) = account.key() else { return verdict };
         if !account.is_probes() {
             if !matches!(verdict, Verdict::Failure(_)) {
                 return verdict;
             }
-            if placement::of(extensions, &self.registry, account.key()).is_some() {
-                self.registry.note_misplaced(account.key());
+            if placement::of(extensions, &self.registry, key).is_some() {
+                self.registry.note_misplaced(key);
                 return Verdict::Ignored;
             }
         }
-        placement::leave_ended(extensions, &self.registry, account.key());
+        placement::leave_ended(extensions, &self.registry, key);
         verdict
     }
 }

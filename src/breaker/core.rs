@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::clock::Tick;
 use super::config::CircuitBreakerConfig;
-use super::machine::{Admission, Machine, Rejection, Role, Settlement, Ticket};
+use super::machine::{Admission, Machine, Rejection, Settlement, Ticket};
 use super::site::Site;
 use crate::error::CircuitOpenError;
 use crate::key::CircuitKey;
@@ -23,16 +23,20 @@ use crate::verdict::Verdict;
 
 /// State of one breaker.
 pub(super) struct Core {
-    word: AtomicU64,
+    front: Front,
     machine: Mutex<Machine>,
     meter: Meter,
-    pub(super) key: CircuitKey,
     pub(super) config: Arc<CircuitBreakerConfig>,
     pub(super) site: Arc<Site>,
     /// Time of the last verdict that may have changed more than a total.
     settled_at: AtomicU64,
-    /// Whether a closed admission has to read the clock.
-    pub(super) times_calls: bool,
+}
+
+/// What a healthy call reads. It stands together, since between two real requests it leaves the processor's cache.
+struct Front {
+    word: AtomicU64,
+    key: CircuitKey,
+    times_calls: bool,
 }
 
 /// Generation, quietness and state in one word.
@@ -87,20 +91,33 @@ impl Core {
     pub(super) fn new(key: CircuitKey, config: Arc<CircuitBreakerConfig>, site: Arc<Site>, jitter_seed: u64) -> Self {
         let machine = Machine::new(&config, jitter_seed);
         Self {
-            word: AtomicU64::new(Word::of(&machine).0),
-            machine: Mutex::new(machine),
             meter: site.meter(&key),
-            settled_at: AtomicU64::new(0),
-            times_calls: config.times_calls(),
-            key,
+            front: Front {
+                word: AtomicU64::new(Word::of(&machine).0),
+                key,
+                times_calls: config.times_calls(),
+            },
+            machine: Mutex::new(machine),
             config,
             site,
+            settled_at: AtomicU64::new(0),
         }
     }
 
     #[inline]
     fn word(&self) -> Word {
-        Word(self.word.load(Ordering::Acquire))
+        Word(self.front.word.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> &CircuitKey {
+        &self.front.key
+    }
+
+    /// Whether a closed admission has to read the clock.
+    #[inline]
+    pub(super) fn times_calls(&self) -> bool {
+        self.front.times_calls
     }
 
     pub(super) fn state(&self) -> State {
@@ -113,7 +130,7 @@ impl Core {
         let word = self.word();
         let ticket = Ticket {
             generation: word.generation(),
-            role: Role::Call,
+            probe: None,
         };
         word.is_closed().then_some(ticket)
     }
@@ -121,7 +138,7 @@ impl Core {
     /// Whether a success of that ticket would change nothing but a total.
     #[inline]
     pub(super) fn is_quiet(&self, ticket: Ticket) -> bool {
-        matches!(ticket.role, Role::Call) && self.word().is_quiet_in(ticket.generation)
+        ticket.probe.is_none() && self.word().is_quiet_in(ticket.generation)
     }
 
     /// Tells of a success that changed nothing but a total.
@@ -151,11 +168,11 @@ impl Core {
         // From here on a panic drops the permit, and with it the slot.
         self.publish_step(step);
         if let Some(rejection) = spared {
-            self.publish_rejection(self.error(rejection));
+            self.publish_rejection(&self.error(rejection));
         }
         permit.map_err(|rejection| {
             let error = self.error(rejection);
-            self.publish_rejection(error.clone());
+            self.publish_rejection(&error);
             error
         })
     }
@@ -212,7 +229,7 @@ impl Core {
     pub(super) fn reject(&self) -> Option<CircuitOpenError> {
         let error = self.rejection()?;
         self.locked(Machine::count_rejection);
-        self.publish_rejection(error.clone());
+        self.publish_rejection(&error);
         (!self.config.report_only).then_some(error)
     }
 
@@ -237,7 +254,7 @@ impl Core {
         let result = change(&mut machine);
         let word = Word::of(&machine);
         if self.word() != word {
-            self.word.store(word.0, Ordering::Release);
+            self.front.word.store(word.0, Ordering::Release);
         }
         result
     }
@@ -245,7 +262,7 @@ impl Core {
     fn publish(&self, settlement: Settlement) {
         if let (Some(verdict), true) = (settlement.counted, settlement.of_probe) {
             let finished = ProbeFinished {
-                subject: self.site.subject(&self.key),
+                subject: self.site.subject(self.key()),
                 verdict,
             };
             self.site.publish(&Event::ProbeFinished(finished));
@@ -256,20 +273,22 @@ impl Core {
     fn publish_step(&self, step: Option<Arc<Step>>) {
         if let Some(step) = step {
             self.meter.count_transition(&step, || self.state());
-            self.site.publish_step(&self.key, step);
+            self.site.publish_step(self.key(), step);
         }
     }
 
-    fn publish_rejection(&self, rejection: CircuitOpenError) {
-        let enforced = !self.config.report_only;
+    fn publish_rejection(&self, rejection: &CircuitOpenError) {
         self.meter.count_rejected(rejection.reason, || self.state());
-        self.site.publish(&Event::Rejected(Rejected { rejection, enforced }));
+        if self.site.is_heard() {
+            let (rejection, enforced) = (rejection.clone(), !self.config.report_only);
+            self.site.publish(&Event::Rejected(Rejected { rejection, enforced }));
+        }
     }
 
     fn error(&self, rejection: Rejection) -> CircuitOpenError {
         CircuitOpenError {
             registry: Arc::clone(self.site.registry()),
-            key: self.key.clone(),
+            key: self.key().clone(),
             reason: rejection.reason,
             retry_after: rejection.retry_after,
             last_failure: rejection.last_failure,
@@ -280,7 +299,7 @@ impl Core {
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core")
-            .field("key", &self.key)
+            .field("key", self.key())
             .field("state", &self.state())
             .finish_non_exhaustive()
     }

@@ -11,6 +11,7 @@ mod reading;
 mod tally;
 
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,23 +52,20 @@ enum Phase {
     Disabled,
 }
 
-/// What an admitted call carries: the generation of its admission, and the part it plays in it.
+/// What an admitted call carries: the generation of its admission, and its slot if it is a probe. Two plain words, so that
+/// it travels in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub(crate) generation: u64,
-    pub(crate) role: Role,
+    pub(crate) probe: Option<ProbeId>,
 }
 
-/// The part a call plays. Eight bytes, so that a ticket travels in registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// An ordinary call of a closed or disabled breaker.
-    Call,
-    /// The holder of a probe slot.
-    Probe(u32),
-    /// A call that only `report_only` let through. Its verdict is late from the start.
-    Shadow,
-}
+/// Tells the probes of one half-open phase apart.
+pub(crate) type ProbeId = NonZeroU64;
+
+/// The generation of a call that only `report_only` let through. It never is the present one: its verdict is late from the
+/// start.
+const NEVER: u64 = u64::MAX;
 
 /// Why a call may not go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +124,10 @@ impl Machine {
             // Nobody is rejected under `report_only`; the call then plays no part in any generation.
             return if config.report_only {
                 Admission {
-                    decision: Ok(self.ticket(Role::Shadow)),
+                    decision: Ok(Ticket {
+                        generation: NEVER,
+                        probe: None,
+                    }),
                     spared: Some(rejection),
                     step: None,
                 }
@@ -142,15 +143,18 @@ impl Machine {
             let half_open = Phase::HalfOpen(HalfOpen::new(config.half_open_max_calls));
             self.enter(half_open, TransitionReason::RecoveryDue, now)
         });
-        let role = match &mut self.phase {
+        let probe = match &mut self.phase {
             Phase::HalfOpen(phase) => {
                 let allowed = config.probe_timeout.max(patience.unwrap_or_default());
-                Role::Probe(phase.take_slot(now, allowed))
+                Some(phase.take_slot(now, allowed))
             }
-            _ => Role::Call,
+            _ => None,
         };
         Admission {
-            decision: Ok(self.ticket(role)),
+            decision: Ok(Ticket {
+                generation: self.generation,
+                probe,
+            }),
             spared: None,
             step,
         }
@@ -176,13 +180,6 @@ impl Machine {
         self.rejected_since_opened += 1;
     }
 
-    fn ticket(&self, role: Role) -> Ticket {
-        Ticket {
-            generation: self.generation,
-            role,
-        }
-    }
-
     // --- a call ends ---------------------------------------------------------------------------------------------
 
     /// Takes a verdict. `elapsed` is the time since the admission, `retry_after` the upstream's own wish.
@@ -199,8 +196,8 @@ impl Machine {
             self.totals.late += 1;
             return Settlement::default();
         }
-        if let Role::Probe(_) = ticket.role {
-            return self.settle_probe(config, ticket, verdict, retry_after, elapsed, now);
+        if let Some(probe) = ticket.probe {
+            return self.settle_probe(config, probe, verdict, retry_after, elapsed, now);
         }
         self.count(verdict);
         let tripped = matches!(self.phase, Phase::Closed) && self.trips(config, verdict, elapsed, now);
@@ -214,31 +211,31 @@ impl Machine {
 
     /// Gives a dropped call's slot back. That is all a dropped call does.
     pub(crate) fn release(&mut self, ticket: Ticket) {
-        if self.is_current(ticket) {
-            self.free_slot(ticket);
+        if let (true, Some(probe)) = (self.is_current(ticket), ticket.probe) {
+            self.free_slot(probe);
         }
     }
 
     /// Whether a ticket still has a say: its generation is the present one, and a probe's slot is still its own.
     fn is_current(&self, ticket: Ticket) -> bool {
         ticket.generation == self.generation
-            && match (ticket.role, &self.phase) {
-                (Role::Call, _) => true,
-                (Role::Probe(id), Phase::HalfOpen(phase)) => phase.holds(id),
-                (Role::Probe(_) | Role::Shadow, _) => false,
+            && match (ticket.probe, &self.phase) {
+                (None, _) => true,
+                (Some(probe), Phase::HalfOpen(phase)) => phase.holds(probe),
+                (Some(_), _) => false,
             }
     }
 
-    fn free_slot(&mut self, ticket: Ticket) {
-        if let (Role::Probe(id), Phase::HalfOpen(phase)) = (ticket.role, &mut self.phase) {
-            phase.free_slot(id);
+    fn free_slot(&mut self, probe: ProbeId) {
+        if let Phase::HalfOpen(phase) = &mut self.phase {
+            phase.free_slot(probe);
         }
     }
 
     fn settle_probe(
         &mut self,
         config: &CircuitBreakerConfig,
-        ticket: Ticket,
+        probe: ProbeId,
         verdict: Verdict,
         retry_after: Option<Duration>,
         elapsed: Duration,
@@ -249,7 +246,7 @@ impl Machine {
             Verdict::Success if too_slow => Verdict::Failure(FailureKind::Slow),
             verdict => verdict,
         };
-        self.free_slot(ticket);
+        self.free_slot(probe);
         self.count(verdict);
         self.count_in_a_row(verdict);
         let Phase::HalfOpen(phase) = &mut self.phase else {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::clock::Tick;
-use super::machine::{Role, Ticket};
+use super::machine::Ticket;
 use super::stripes::Lease;
 use crate::foreign::contained;
 use crate::key::CircuitKey;
@@ -34,31 +34,37 @@ use crate::verdict::{FailureKind, Verdict};
 #[derive(Debug)]
 #[must_use = "a permit that is dropped counts as a cancelled call"]
 pub struct Permit {
+    /// Taken out where the call ends. What is taken out is handed on by its pieces: as long as nobody gets a reference to
+    /// the whole, the quiet path keeps it in registers.
+    call: Option<Call>,
+}
+
+/// A call under way.
+#[derive(Debug)]
+struct Call {
     lease: Lease,
-    /// Handed in where the call ends.
-    ticket: Option<Ticket>,
+    ticket: Ticket,
     admitted: Tick,
 }
 
 impl Permit {
     #[inline]
     pub(super) fn new(lease: Lease, ticket: Ticket, admitted: Tick) -> Self {
-        let ticket = Some(ticket);
-        Self {
+        let call = Call {
             lease,
             ticket,
             admitted,
-        }
+        };
+        Self { call: Some(call) }
     }
 
     /// Ends the call with its verdict.
-    #[inline]
+    #[inline(always)]
     pub fn record(mut self, verdict: Verdict) {
-        let quiet = |ticket| self.lease.count_quiet_success(ticket);
-        if matches!(verdict, Verdict::Success) && self.ticket.is_some_and(quiet) {
-            self.ticket = None;
-        } else {
-            self.settle(verdict, None);
+        if let Some(call) = self.call.take() {
+            if !matches!(verdict, Verdict::Success) || !call.lease.count_quiet_success(call.ticket) {
+                settle(call.lease, call.ticket, call.admitted, verdict, None);
+            }
         }
     }
 
@@ -67,22 +73,26 @@ impl Permit {
     /// The wish lengthens the opening that this verdict makes, if it makes one, up to
     /// [`honor_retry_after`](crate::CircuitBreakerConfigBuilder::honor_retry_after). Otherwise it is as
     /// [`record`](Self::record).
-    pub fn record_with_retry_after(self, verdict: Verdict, retry_after: Duration) {
+    pub fn record_with_retry_after(mut self, verdict: Verdict, retry_after: Duration) {
         self.settle(verdict, Some(retry_after));
     }
 
     /// Returns `true` if this call is a probe of a half-open breaker.
     pub fn is_probe(&self) -> bool {
-        matches!(self.ticket.map(|ticket| ticket.role), Some(Role::Probe(_)))
+        self.call.as_ref().is_some_and(|call| call.ticket.probe.is_some())
     }
 
-    /// The key of the breaker.
-    pub(crate) fn key(&self) -> &CircuitKey {
-        &self.lease.core().key
+    /// The key of the breaker, until the call ends.
+    pub(crate) fn key(&self) -> Option<&CircuitKey> {
+        self.call.as_ref().map(|call| call.lease.core().key())
+    }
+
+    /// The key of the breaker that this call is a probe of.
+    pub(crate) fn probed_key(&self) -> Option<&CircuitKey> {
+        self.key().filter(|_| self.is_probe())
     }
 
     /// Ends the call with its verdict and, if there is one, the upstream's wish.
-    #[inline]
     pub(crate) fn record_with(self, verdict: Verdict, retry_after: Option<Duration>) {
         match retry_after {
             None => self.record(verdict),
@@ -90,54 +100,49 @@ impl Permit {
         }
     }
 
-    /// By value, so that the quiet path keeps its permit in registers.
-    #[cold]
-    fn settle(mut self, verdict: Verdict, retry_after: Option<Duration>) {
-        self.settle_in_place(verdict, retry_after);
-    }
-
-    fn settle_in_place(&mut self, verdict: Verdict, retry_after: Option<Duration>) {
-        let core = self.lease.core();
-        // The clock may panic: the ticket is handed in only after it was read, so that unwinding still gives a slot back.
-        let now = core.site.now();
-        if let Some(ticket) = self.ticket.take() {
-            core.settle(ticket, verdict, retry_after, self.admitted, now);
-        }
-    }
-
-    /// Ends a call that was given up.
-    #[cold]
-    fn cancel(&mut self) {
-        if self.may_be_abandoned() {
-            // A drop never panics, whatever the clock does.
-            contained(|| self.settle_if_abandoned());
-        }
-        let Some(ticket) = self.ticket.take() else { return };
-        if let Role::Probe(_) = ticket.role {
-            self.lease.core().release(ticket);
-        }
-        self.lease.count_cancelled();
-    }
-
-    fn may_be_abandoned(&self) -> bool {
-        self.lease.core().config.abandoned_after.is_some() && !std::thread::panicking()
-    }
-
-    /// Ends it as a failure if it was given up late.
-    fn settle_if_abandoned(&mut self) {
-        let core = self.lease.core();
-        let elapsed = core.site.now().since(self.admitted);
-        if core.config.abandoned_after.is_some_and(|limit| elapsed >= limit) {
-            self.settle_in_place(Verdict::Failure(FailureKind::Abandoned), None);
+    fn settle(&mut self, verdict: Verdict, retry_after: Option<Duration>) {
+        // The clock may panic: the call is taken out only after it was read, so that unwinding still gives a slot back.
+        let now = self.call.as_ref().map(|call| call.lease.core().site.now());
+        if let (Some(call), Some(now)) = (self.call.take(), now) {
+            let core = call.lease.core();
+            core.settle(call.ticket, verdict, retry_after, call.admitted, now);
         }
     }
 }
 
+/// Ends a call with a verdict that may change more than a total.
+#[cold]
+fn settle(lease: Lease, ticket: Ticket, admitted: Tick, verdict: Verdict, retry_after: Option<Duration>) {
+    Permit::new(lease, ticket, admitted).settle(verdict, retry_after);
+}
+
+/// Ends a call that was given up: as a failure, if it was given up late.
+#[cold]
+fn cancel(lease: Lease, ticket: Ticket, admitted: Tick) {
+    let core = lease.core();
+    let mut given_up = Some(ticket);
+    if let Some(limit) = core.config.abandoned_after.filter(|_| !std::thread::panicking()) {
+        // A drop never panics, whatever the clock does.
+        contained(|| {
+            let now = core.site.now();
+            if now.since(admitted) >= limit {
+                given_up = None;
+                core.settle(ticket, Verdict::Failure(FailureKind::Abandoned), None, admitted, now);
+            }
+        });
+    }
+    let Some(ticket) = given_up else { return };
+    if ticket.probe.is_some() {
+        core.release(ticket);
+    }
+    lease.count_cancelled();
+}
+
 impl Drop for Permit {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        if self.ticket.is_some() {
-            self.cancel();
+        if let Some(call) = self.call.take() {
+            cancel(call.lease, call.ticket, call.admitted);
         }
     }
 }

@@ -71,6 +71,11 @@ impl Site {
         }
     }
 
+    /// Whether anybody would hear an event. Rejections are many: nobody makes one for nobody.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.listeners.is_heard()
+    }
+
     /// Tells everybody. Never under a lock: listeners are foreign code.
     pub(crate) fn publish(&self, event: &Event) {
         self.listeners.publish(event);

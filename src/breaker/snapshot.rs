@@ -31,7 +31,7 @@ impl CircuitBreaker {
         let wait = machine.time_to_probe(now);
         CircuitSnapshot {
             registry: Arc::clone(core.site.registry()),
-            key: core.key.clone(),
+            key: core.key().clone(),
             state: machine.state(),
             generation: machine.generation(),
             consecutive_failures: machine.consecutive_failures(),
@@ -59,7 +59,7 @@ impl CircuitBreaker {
                     let age = now.since(Tick::ZERO.after(step.at));
                     let at = wall.checked_sub(age).unwrap_or(wall);
                     Transition {
-                        subject: core.site.subject(&core.key),
+                        subject: core.site.subject(core.key()),
                         step: Arc::clone(step),
                         at,
                     }

@@ -102,11 +102,14 @@ impl Stripes {
     /// Counts a start and returns the lease for it.
     #[inline]
     pub(super) fn lease(&self) -> Lease {
-        if let Some(stripes) = self.spread.get() {
-            let stripe = &stripes[thread_number() % STRIPES];
-            stripe.counters.started.fetch_add(1, Ordering::Release);
-            return Arc::clone(stripe);
+        match self.spread.get() {
+            None => self.lease_of_home(),
+            Some(stripes) => lease_of_thread(stripes),
         }
+    }
+
+    #[inline]
+    fn lease_of_home(&self) -> Lease {
         let started = &self.home.counters.started;
         let seen = started.load(Ordering::Relaxed);
         if started
@@ -157,4 +160,10 @@ impl Stripes {
     fn all(&self) -> impl Iterator<Item = &Lease> {
         std::iter::once(&self.home).chain(self.spread.get().into_iter().flatten())
     }
+}
+
+fn lease_of_thread(stripes: &[Lease]) -> Lease {
+    let stripe = &stripes[thread_number() % STRIPES];
+    stripe.counters.started.fetch_add(1, Ordering::Release);
+    Arc::clone(stripe)
 }

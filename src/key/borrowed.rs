@@ -10,7 +10,7 @@ use std::fmt;
 use std::ptr;
 
 use http::Method;
-use url::{Position, Url};
+use url::Url;
 
 use super::{CircuitKey, Origin};
 
@@ -40,21 +40,15 @@ impl<'a> KeyRef<'a> {
         } else {
             return None;
         };
-        let spelled = url.host_str()?;
-        let host = fold_root(spelled);
+        let host = fold_root(url.host_str()?);
         if host.is_empty() {
             return None;
         }
-        let port = url.port();
         Some(Self {
-            port: port.unwrap_or(default_port(https)),
+            port: url.port().unwrap_or(default_port(https)),
             https,
             host,
-            text: if host.len() == spelled.len() {
-                origin_text(url, https, host, port)
-            } else {
-                None
-            },
+            text: origin_text(url),
             method: None,
             part: None,
         })
@@ -88,13 +82,13 @@ impl<'a> KeyRef<'a> {
         thread_local! {
             static BUFFER: Cell<String> = const { Cell::new(String::new()) };
         }
-        // Taken out while it is lent: whoever comes in between starts with an empty one.
-        let mut text = BUFFER.take();
+        // Taken out while it is lent: whoever comes in between starts with an empty one, as does a thread that is ending.
+        let mut text = BUFFER.try_with(Cell::take).unwrap_or_default();
         text.clear();
         // Writing into a string never fails.
         let _ = self.write_to(&mut text);
         let result = look_up(&text);
-        BUFFER.set(text);
+        let _ = BUFFER.try_with(|buffer| buffer.set(text));
         result
     }
 
@@ -143,19 +137,23 @@ fn fold_root(host: &str) -> &str {
     }
 }
 
-/// The text of the origin, if it stands in the URL as it is displayed: if nothing stands before the host. The parser has
-/// dropped the default port.
+/// The text of the origin, where it stands in the URL as it is displayed: nothing stands before the host, and no root's
+/// dot after it. The parser has dropped the default port.
 #[inline]
-fn origin_text<'a>(url: &'a Url, https: bool, host: &str, port: Option<u16>) -> Option<&'a str> {
-    let start = scheme(https).len() + "://".len();
+pub(super) fn origin_text(url: &Url) -> Option<&str> {
     let text = url.as_str();
-    if !ptr::eq(text.get(start..)?.as_ptr(), host.as_ptr()) {
+    let start = if text.starts_with("https://") {
+        "https://".len()
+    } else if text.starts_with("http://") {
+        "http://".len()
+    } else {
         return None;
-    }
-    match port {
-        None => text.get(..start + host.len()),
-        Some(_) => Some(&url[..Position::AfterPort]),
-    }
+    };
+    let host = url.host_str()?;
+    let as_displayed = ptr::eq(text.get(start..)?.as_ptr(), host.as_ptr()) && !host.ends_with('.') && !host.is_empty();
+    let end = start + host.len();
+    let port = text.get(end..)?.bytes().position(|byte| byte == b'/')?;
+    if as_displayed { text.get(..end + port) } else { None }
 }
 
 const fn scheme(https: bool) -> &'static str {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::Extensions;
 use reqwest::Request;
 
-use super::borrowed::KeyRef;
+use super::borrowed::{KeyRef, origin_text};
 use super::route::Route;
 use super::text::escape;
 
@@ -172,6 +172,16 @@ impl KeyScheme {
     /// Returns `true` if every key is a whole origin.
     pub(crate) fn is_origin(&self) -> bool {
         !self.by_method && matches!(self.part, PartOf::Origin)
+    }
+
+    /// The text of a request's key, where it stands in the request: as a rule, if the key is a plain origin.
+    #[inline]
+    pub(crate) fn text_at_hand<'a>(&self, request: &'a Request) -> Option<&'a str> {
+        if self.is_origin() {
+            origin_text(request.url())
+        } else {
+            None
+        }
     }
 
     /// Makes the key of a request and lends it to `look_up`, `None` if the request is not protected.

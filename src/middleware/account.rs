@@ -13,8 +13,8 @@ use crate::outcome::Outcome;
 use crate::registry::CircuitBreakerRegistry;
 use crate::verdict::Verdict;
 
-/// The host that reqwest gives to a response without a URL: a cache or a mock inside the stack made it.
-const NO_URL: &str = "no.url.provided.local";
+/// What reqwest gives to a response without a URL: a cache or a mock inside the stack made it.
+const NO_URL: &str = "http://no.url.provided.local/";
 
 /// Whose breaker hears the verdict.
 pub(super) enum Account {
@@ -26,7 +26,6 @@ pub(super) enum Account {
 
 impl Account {
     /// For an answer: the origin that gave it.
-    #[inline]
     pub(super) fn of_response(permit: Permit, response: &Response) -> Self {
         let origin = elsewhere(response.url(), &permit);
         Self::new(permit, origin)
@@ -37,12 +36,11 @@ impl Account {
         let origin = if outcome.answered() {
             outcome.answering_url().and_then(|url| elsewhere(url, &permit))
         } else {
-            hop.filter(|origin| *origin != permit.key().origin_key())
+            hop.filter(|origin| permit.key().is_some_and(|key| *origin != key.origin_key()))
         };
         Self::new(permit, origin)
     }
 
-    #[inline]
     fn new(permit: Permit, redirected_to: Option<CircuitKey>) -> Self {
         match redirected_to {
             None => Self::Admitted(permit),
@@ -54,21 +52,19 @@ impl Account {
     }
 
     /// The key of the breaker.
-    pub(super) fn key(&self) -> &CircuitKey {
+    pub(super) fn key(&self) -> Option<&CircuitKey> {
         match self {
             Self::Admitted(permit) => permit.key(),
-            Self::Redirected(origin) => origin,
+            Self::Redirected(origin) => Some(origin),
         }
     }
 
     /// Whether the verdict is a probe's.
-    #[inline]
     pub(super) fn is_probes(&self) -> bool {
         matches!(self, Self::Admitted(permit) if permit.is_probe())
     }
 
     /// Gives the verdict, and the upstream's wish to be left alone for a while.
-    #[inline]
     pub(super) fn settle(self, registry: &CircuitBreakerRegistry, verdict: Verdict, wish: Option<Duration>) {
         match self {
             Self::Admitted(permit) => permit.record_with(verdict, wish),
@@ -77,10 +73,15 @@ impl Account {
     }
 }
 
-/// The origin of a URL, if it is not the one that admitted the call.
+/// Whether the origin that admitted the call has answered it.
 #[inline]
+pub(super) fn is_from(url: &Url, permit: &Permit) -> bool {
+    url.as_str() == NO_URL || permit.key().is_some_and(|key| key.has_origin_of(url))
+}
+
+/// The origin of a URL, if it is not the one that admitted the call.
 fn elsewhere(url: &Url, permit: &Permit) -> Option<CircuitKey> {
-    if permit.key().has_origin_of(url) || url.host_str() == Some(NO_URL) {
+    if is_from(url, permit) {
         return None;
     }
     KeyRef::of_url(url).map(KeyRef::to_key)

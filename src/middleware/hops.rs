@@ -124,9 +124,7 @@ impl<F: Future + Unpin> Follow<F> {
         let call = registry.follows_hops().then(|| Call {
             registry: registry.clone(),
             skipped: permit.is_none(),
-            probed: permit
-                .filter(|permit| permit.is_probe())
-                .map(|permit| permit.key().clone()),
+            probed: permit.and_then(Permit::probed_key).cloned(),
             hop: None,
         });
         Self { rest, call }

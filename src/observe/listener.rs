@@ -61,6 +61,10 @@ impl Listeners {
         self.0.push(Box::new(listener));
     }
 
+    pub(crate) fn is_heard(&self) -> bool {
+        cfg!(feature = "tracing") || !self.0.is_empty()
+    }
+
     /// Tells all of them. A panic is contained here: it is nobody's business who made the event, and the event may come
     /// from a drop.
     pub(crate) fn publish(&self, event: &Event) {

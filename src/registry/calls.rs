@@ -14,13 +14,21 @@ use crate::outcome::{Outcome, VerdictAt};
 use crate::verdict::Verdict;
 
 impl CircuitBreakerRegistry {
-    /// Finds the breaker of a request and lets it admit the call, if it can do so at once.
-    pub(crate) fn find(&self, request: &Request, extensions: &Extensions) -> Answer {
-        let now = self.retire_idle();
+    /// Finds the breaker of a request and lets it admit the call, if it can do so at once. `None`: the key's text has to be
+    /// written first, or the breaker to be created.
+    #[inline]
+    pub(crate) fn find(&self, request: &Request) -> Option<Answer> {
         let inner = &*self.inner;
-        inner.key_scheme.with_key(request, extensions, |key| {
+        let text = inner.key_scheme.text_at_hand(request)?;
+        inner.store.answer(text, self.retire_idle())
+    }
+
+    /// As [`find`](Self::find), whatever it takes.
+    pub(crate) fn find_by_pieces(&self, request: &Request, extensions: &Extensions) -> Answer {
+        let now = self.retire_idle();
+        self.inner.key_scheme.with_key(request, extensions, |key| {
             let Some(key) = key else { return Answer::Unprotected };
-            if let Some(answer) = inner.store.answer(key, now) {
+            if let Some(answer) = key.with_text(|text| self.inner.store.answer(text, now)) {
                 return answer;
             }
             match self.create(*key) {

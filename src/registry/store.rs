@@ -70,18 +70,16 @@ impl Store {
         key.with_text(|text| self.breakers.get(text).map(|entry| entry.value().clone()))
     }
 
-    /// Lets the breaker of a key admit a call, if there is one. What may call foreign code is left to the caller, who
-    /// holds no lock.
-    #[inline]
-    pub(super) fn answer(&self, key: &KeyRef<'_>, now: Option<Tick>) -> Option<Answer> {
-        key.with_text(|text| {
-            let entry = self.breakers.get(text)?;
-            let breaker = entry.value();
-            self.mark_used(breaker, now);
-            Some(match breaker.admit_untimed() {
-                Some(permit) => Answer::Admitted(permit),
-                None => Answer::Ask(breaker.clone()),
-            })
+    /// Lets the breaker of a key, given by its text, admit a call, if there is one. What may call foreign code is left to
+    /// the caller, who holds no lock.
+    #[inline(always)]
+    pub(super) fn answer(&self, key: &str, now: Option<Tick>) -> Option<Answer> {
+        let entry = self.breakers.get(key)?;
+        let breaker = entry.value();
+        self.mark_used(breaker, now);
+        Some(match breaker.admit_untimed() {
+            Some(permit) => Answer::Admitted(permit),
+            None => Answer::Ask(breaker.clone()),
         })
     }
 

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use super::ProbeId;
 use crate::breaker::clock::Tick;
 use crate::observe::HalfOpenSnapshot;
 use crate::verdict::Verdict;
@@ -13,14 +14,14 @@ pub(super) struct HalfOpen {
     slots: usize,
     /// Oldest first, so that of two that are equally long overdue the older one loses its slot.
     live: Vec<Probe>,
-    next_id: u32,
+    next_id: ProbeId,
     successes: u32,
     failures: u32,
 }
 
 #[derive(Debug)]
 struct Probe {
-    id: u32,
+    id: ProbeId,
     admitted: Tick,
     /// How long it may say nothing.
     allowed: Duration,
@@ -38,7 +39,7 @@ impl HalfOpen {
         Self {
             slots: slots as usize,
             live: Vec::new(),
-            next_id: 0,
+            next_id: ProbeId::MIN,
             successes: 0,
             failures: 0,
         }
@@ -51,25 +52,25 @@ impl HalfOpen {
 
     /// Gives a slot to a new probe, the longest overdue one's if none is free. The caller has asked
     /// [`has_slot`](Self::has_slot).
-    pub(super) fn take_slot(&mut self, now: Tick, allowed: Duration) -> u32 {
+    pub(super) fn take_slot(&mut self, now: Tick, allowed: Duration) -> ProbeId {
         if self.live.len() >= self.slots {
             if let Some(lost) = self.longest_overdue(now) {
                 self.live.remove(lost);
             }
         }
         let id = self.next_id;
-        // No probe is in flight for four billion others.
-        self.next_id = self.next_id.wrapping_add(1);
+        // It will not come to its end: at one per nanosecond that takes 584 years.
+        self.next_id = id.saturating_add(1);
         let admitted = now;
         self.live.push(Probe { id, admitted, allowed });
         id
     }
 
-    pub(super) fn holds(&self, id: u32) -> bool {
+    pub(super) fn holds(&self, id: ProbeId) -> bool {
         self.live.iter().any(|probe| probe.id == id)
     }
 
-    pub(super) fn free_slot(&mut self, id: u32) {
+    pub(super) fn free_slot(&mut self, id: ProbeId) {
         self.live.retain(|probe| probe.id != id);
     }
 
@@ -111,7 +112,7 @@ mod tests {
     #[test]
     fn of_equally_overdue_probes_the_oldest_loses_its_slot() {
         let (now, mut phase) = (Tick::ZERO, HalfOpen::new(3));
-        let first: Vec<u32> = (0..3).map(|_| phase.take_slot(now, Duration::ZERO)).collect();
+        let first: Vec<ProbeId> = (0..3).map(|_| phase.take_slot(now, Duration::ZERO)).collect();
         phase.take_slot(now, Duration::ZERO);
         phase.take_slot(now, Duration::ZERO);
         let held: Vec<bool> = first.iter().map(|id| phase.holds(*id)).collect();
