@@ -170,6 +170,7 @@ impl CircuitBreaker {
     /// assert!(breaker.try_acquire()?.is_probe());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    // By force, here and along the path of a closed breaker: a permit that a function returns goes through memory.
     #[inline(always)]
     pub fn try_acquire(&self) -> Result<Permit, CircuitOpenError> {
         match self.admit_untimed() {

@@ -157,9 +157,9 @@ impl CircuitBreakerMiddleware {
         let verdict = self
             .registry
             .classify(&Outcome::of_response(response.status(), response.headers()));
-        let settled = verdict == Verdict::Success && self.registry.verdict_at() == VerdictAt::Headers;
-        if settled && !permit.is_probe() && account::is_from(response.url(), &permit) {
-            permit.record(Verdict::Success);
+        let is_last_word = verdict == Verdict::Success && self.registry.verdict_at() == VerdictAt::Headers;
+        if is_last_word && !permit.is_probe() && account::is_from(response.url(), &permit) {
+            permit.record(verdict);
             return None;
         }
         self.weigh_response(verdict, permit, response, extensions)
