@@ -231,6 +231,15 @@ mod tests {
     }
 
     #[test]
+    fn a_response_has_its_status_and_headers_and_no_error() {
+        let headers = HeaderMap::from_iter([(http::header::RETRY_AFTER, http::HeaderValue::from_static("120"))]);
+        let outcome = Outcome::of_response(StatusCode::SERVICE_UNAVAILABLE, &headers);
+        assert_eq!(outcome.status(), Some(StatusCode::SERVICE_UNAVAILABLE));
+        assert_eq!(outcome.headers(), Some(&headers));
+        assert!(outcome.error().is_none());
+    }
+
+    #[test]
     fn a_broken_body_has_a_kind_and_neither_status_nor_error() {
         let outcome = Outcome::of_broken_body(Some(FailureKind::Body));
         assert_eq!(outcome.failure_kind(), Some(FailureKind::Body));

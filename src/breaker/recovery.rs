@@ -65,11 +65,7 @@ impl Recovery {
     fn backed_off(&self, nth: u32, jitter: &mut Jitter) -> Duration {
         let (factor, cap) = self.backoff.unwrap_or((1.0, Duration::MAX));
         let growth = factor.powi(i32::try_from(nth.saturating_sub(1)).unwrap_or(i32::MAX));
-        let spread = if self.jitter > 0.0 {
-            1.0 + self.jitter * jitter.next()
-        } else {
-            1.0
-        };
+        let spread = 1.0 + self.jitter * jitter.next();
         let scale = growth * spread;
         // Untouched lengths stay exact beyond the 53 bits of a float; the cast saturates.
         let length = if scale == 1.0 {
@@ -152,6 +148,34 @@ mod tests {
         assert!(first.iter().any(|length| *length < 9 * SECOND));
         assert_eq!(first, lengths(&recovery, 7, 1000));
         assert_ne!(first, lengths(&recovery, 8, 1000));
+    }
+
+    /// The reference's first numbers from this seed: <https://prng.di.unimi.it/splitmix64.c>.
+    #[test]
+    fn jitter_draws_the_numbers_of_splitmix64_and_spreads_by_them() {
+        let seed = 1_234_567;
+        let reference: [u64; 5] = [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+            4_593_380_528_125_082_431,
+            16_408_922_859_458_223_821,
+        ];
+        let middle = (1_u64 << 63) as f64;
+        let expected = reference.map(|number| (number as f64 - middle) / middle);
+        let mut jitter = Jitter::new(seed);
+        for expected in expected {
+            let drawn = jitter.next();
+            assert!((drawn - expected).abs() < 1e-15, "{drawn} instead of {expected}");
+        }
+
+        let recovery = Recovery {
+            timeout: SECOND,
+            jitter: 0.5,
+            ..Recovery::default()
+        };
+        let spread = expected.map(|number| Duration::from_nanos((1e9 * (1.0 + 0.5 * number)) as u64));
+        assert_eq!(lengths(&recovery, seed, 5), spread);
     }
 
     #[test]

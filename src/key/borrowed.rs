@@ -257,4 +257,36 @@ mod tests {
             "   GET http://a /b|GET http://a /b  |GET h"
         );
     }
+
+    #[test]
+    fn the_text_of_a_plain_origin_is_lent_from_the_url() {
+        for text in ["http://a", "https://a/b", "http://a:443/b"] {
+            let url = Url::parse(text).unwrap();
+            let key = KeyRef::of_url(&url).unwrap();
+            let lent_from = |key: KeyRef<'_>| key.with_text(str::as_ptr);
+            assert_eq!(lent_from(key), url.as_str().as_ptr(), "{text}");
+            let narrow = KeyRef { part: Some("b"), ..key };
+            assert_ne!(lent_from(narrow), url.as_str().as_ptr(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_text_is_lent_from_a_url_that_spells_its_origin_otherwise() {
+        for text in ["http://a.", "http://a.:443", "http://me@a", "http://me:pw@a:443"] {
+            let url = Url::parse(text).unwrap();
+            let key = KeyRef::of_url(&url).unwrap();
+            assert_eq!(key.text, None, "{text}");
+            key.with_text(|text| assert_eq!(text, key.to_string()));
+        }
+    }
+
+    #[test]
+    fn borrowed_keys_are_equal_where_their_texts_are() {
+        let keys = KEYS.map(|key| key.parse::<CircuitKey>().unwrap());
+        for left in &keys {
+            for right in &keys {
+                assert_eq!(left.as_ref() == right.as_ref(), left == right, "{left} {right}");
+            }
+        }
+    }
 }

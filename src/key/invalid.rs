@@ -135,7 +135,7 @@ fn is_scheme(text: &str) -> bool {
 /// What follows a colon is shown if it can be nothing but a port: `data:secret` and `user:password` look like one, too.
 fn without_bad_port(host: &str) -> &str {
     let name_end = if host.starts_with('[') {
-        host.find(']').map_or(host.len(), |end| end + 1)
+        host.find(']').unwrap_or(host.len())
     } else {
         0
     };
@@ -150,6 +150,15 @@ fn without_bad_port(host: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_names_its_text_and_says_what_is_wrong_with_it() {
+        let error = InvalidKey::new("https://me:secret@h.test", Reason::Userinfo);
+        assert_eq!(error.text(), "https://h.test");
+        assert_eq!(error.to_string(), "`https://h.test` is no key: a key has no userinfo");
+        let error = InvalidKey::new("https://", Reason::Url(url::ParseError::EmptyHost));
+        assert_eq!(error.to_string(), "`https://` is no key: empty host");
+    }
 
     #[test]
     fn scheme_host_and_port_are_shown() {
@@ -176,6 +185,7 @@ mod tests {
             ("https://h.test\nsecret", "https://h.test"),
             ("https://h.test:secret", "https://h.test"),
             ("https://[::1]:secret", "https://[::1]"),
+            ("https://[::]:secret", "https://[::]"),
             ("https://[::1", "https://[::1"),
             ("https://me:sec/ret@h.test", "https://…"),
             ("https://h.test/@secret", "https://…"),

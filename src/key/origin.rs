@@ -255,6 +255,34 @@ mod tests {
     }
 
     #[test]
+    fn origins_sort_by_host_then_scheme_then_port() {
+        let sorted = [
+            "http://a.test",
+            "http://a.test:8080",
+            "https://a.test:80",
+            "https://a.test",
+            "http://b.test",
+        ]
+        .map(|text| text.parse::<Origin>().unwrap());
+        assert!(sorted.is_sorted_by(|left, right| left < right), "{sorted:?}");
+    }
+
+    #[test]
+    fn an_origin_has_a_port_also_where_it_is_the_schemes() {
+        for (url, scheme, port) in [
+            ("http://h.test", "http", 80),
+            ("https://h.test", "https", 443),
+            ("http://h.test:8080", "http", 8080),
+        ] {
+            let origin = Origin::of(&Url::parse(url).unwrap()).unwrap();
+            assert_eq!(
+                (origin.scheme(), origin.host(), origin.port()),
+                (scheme, "h.test", port)
+            );
+        }
+    }
+
+    #[test]
     fn only_one_dot_is_folded_and_only_behind_a_name() {
         assert_eq!(of("http://h.test..").as_deref(), Some("http://h.test.."));
         assert_eq!(of("http://.").as_deref(), Some("http://."));

@@ -208,6 +208,20 @@ mod tests {
     }
 
     #[test]
+    fn routes_are_equal_where_their_texts_are() {
+        let routes = ["/items/{id}", "/items", ""];
+        for (n, left) in routes.into_iter().enumerate() {
+            for (m, right) in routes.into_iter().enumerate() {
+                assert_eq!(
+                    Route::new(left) == Route::new(right.to_owned()),
+                    n == m,
+                    "{left} {right}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn a_route_has_no_control_characters() {
         assert_eq!(Route::new("/a\nb").as_str(), r"/a\nb");
         assert_eq!(infer("/a\nb"), "/{id}");

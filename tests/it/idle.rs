@@ -72,6 +72,7 @@ fn only_whole_timeouts_count_and_every_use_starts_anew() {
     clock.advance(secs(1));
     registry.get_or_create(&nth(0)).unwrap();
     assert_eq!(registry.len(), 1);
+    assert_eq!(registry.stats().created, 3, "and it is still the same");
     clock.advance(secs(599));
     registry.get_or_create(&nth(9)).unwrap();
     assert!(registry.get(&nth(0)).is_some());

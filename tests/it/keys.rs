@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use http::Extensions;
 use proptest::prelude::*;
-use reqwest::{Method, Url};
-use reqwest_circuit_breaker::{CircuitKey, Origin, Route};
+use reqwest::{Method, Request, Url};
+use reqwest_circuit_breaker::{CircuitBreakerRegistry, CircuitKey, KeyScheme, Origin, Route};
 
 mod checks;
 
@@ -37,6 +38,21 @@ fn different_origins_stay_apart() {
     let hashed: HashSet<CircuitKey> = urls.iter().map(|url| origin_of(url).into()).collect();
     let sorted: BTreeSet<CircuitKey> = urls.iter().map(|url| origin_of(url).into()).collect();
     assert_eq!((hashed.len(), sorted.len()), (urls.len(), urls.len()));
+}
+
+#[test]
+fn a_registry_tells_the_key_of_a_request() {
+    let registry = CircuitBreakerRegistry::builder()
+        .key_scheme(KeyScheme::endpoint())
+        .build()
+        .unwrap();
+    let mut extensions = Extensions::new();
+    extensions.insert(Route::new("/items/{id}"));
+    let key_of = |url: &str| registry.key_of(&Request::new(Method::GET, url.parse().unwrap()), &extensions);
+    let key = key_of("https://me:secret@api.example/items/42?secret");
+    assert_eq!(key, Some("GET https://api.example /items/{id}".parse().unwrap()));
+    assert_eq!(key_of("data:text/plain,x"), None);
+    assert!(registry.is_empty(), "it makes no breaker");
 }
 
 #[test]

@@ -159,7 +159,12 @@ fn jitter_repeats_with_its_seed_and_differs_between_keys() {
     };
     assert_eq!(lengths("http://b.test", Some(1)), lengths("http://b.test", Some(1)));
     assert_ne!(lengths("http://b.test", Some(1)), lengths("http://b.test", Some(2)));
-    assert_ne!(lengths("http://b.test", Some(1)), lengths("http://c.test", Some(1)));
+    for seed in [0, 1, u64::MAX] {
+        assert_ne!(
+            lengths("http://b.test", Some(seed)),
+            lengths("http://c.test", Some(seed))
+        );
+    }
     assert_ne!(
         lengths("http://b.test", None),
         lengths("http://b.test", None),

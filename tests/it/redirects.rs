@@ -8,9 +8,10 @@ use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Middleware, Next};
 
 use crate::support::client::{build, builder, client};
 use crate::support::scripted::Server;
-use crate::support::scripted::Step::{Fin, Read};
+use crate::support::scripted::Step::{Fin, Read, Send};
 use crate::support::server::{Answer, Refusing, StatusServer};
 use crate::support::stack::{End, World, end, get};
+use crate::support::tls::TRUSTED;
 
 mod hops;
 
@@ -181,37 +182,54 @@ async fn whoever_sends_a_redirect_that_cannot_be_followed_has_answered() {
     }
 }
 
+/// Where only https is allowed, the error names the URL that was refused.
+#[tokio::test]
+async fn where_a_redirect_was_not_followed_to_nobody_is_charged() {
+    let world = World::opening_at(1);
+    let answer = b"HTTP/1.1 302 -\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\n\r\n";
+    let a = Server::play_tls(TRUSTED.server("127.0.0.1"), [Read, Send(answer), Fin]).await;
+    let nobody = world.make("http://127.0.0.1:9/");
+    let client = world.around(build(builder().https_only(true)));
+    assert_eq!(get(&client, &a.url("/")).await, End::Failed(None));
+    assert_eq!(heard(&world, &a.url("/")), (1, 0, 1));
+    assert_eq!(nobody.snapshot().totals.started, 0);
+}
+
 #[tokio::test]
 async fn an_error_made_of_the_last_answer_is_its_givers() {
-    struct ErrorForStatus;
+    /// Refuses bad statuses, and bodies that break.
+    struct Whole;
 
     #[async_trait::async_trait]
-    impl Middleware for ErrorForStatus {
+    impl Middleware for Whole {
         async fn handle(
             &self,
             request: Request,
             extensions: &mut Extensions,
             next: Next<'_>,
         ) -> reqwest_middleware::Result<Response> {
-            Ok(next.run(request, extensions).await?.error_for_status()?)
+            let response = next.run(request, extensions).await?.error_for_status()?;
+            Ok(http::Response::new(response.bytes().await?).into())
         }
     }
 
-    let world = World::new();
-    let b = StatusServer::start([503]).await;
-    let a = to(b.url("/b")).await;
-    let client = ClientBuilder::new(client())
-        .with(world.breaker())
-        .with(ErrorForStatus)
-        .build();
-    assert!(matches!(
-        get(&client, &a.url("/")).await,
-        End::Failed(Some(FailureKind::Status(_)))
-    ));
-    assert_eq!(
-        (heard(&world, &a.url("/")), heard(&world, &b.url("/"))),
-        ((1, 0, 1), (0, 1, 1))
-    );
+    let failing: &[u8] = b"HTTP/1.1 503 -\r\ncontent-length: 0\r\n\r\n";
+    let broken: &[u8] = b"HTTP/1.1 200 -\r\ncontent-length: 9\r\n\r\nabc";
+    for (answer, kind) in [
+        (failing, FailureKind::Status(http::StatusCode::SERVICE_UNAVAILABLE)),
+        (broken, FailureKind::Body),
+    ] {
+        let world = World::new();
+        let b = Server::play([Read, Send(answer), Fin]).await;
+        let a = to(b.url("/b")).await;
+        let client = ClientBuilder::new(client()).with(world.breaker()).with(Whole).build();
+        assert_eq!(get(&client, &a.url("/")).await, End::Failed(Some(kind)));
+        assert_eq!(
+            (heard(&world, &a.url("/")), heard(&world, &b.url("/"))),
+            ((1, 0, 1), (0, 1, 1)),
+            "{kind}"
+        );
+    }
 }
 
 /// A cache or a mock that answers inside the stack, and says nothing of a URL.

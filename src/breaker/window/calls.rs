@@ -72,6 +72,7 @@ mod tests {
                     slow: last.iter().filter(|sample| sample.slow).count() as u64,
                 };
                 assert_eq!(window.record(sample), expected, "length {length}, call {i}");
+                assert_eq!(window.counts(), expected);
             }
             window.clear();
             assert_eq!(window.counts(), Counts::default());

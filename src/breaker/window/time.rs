@@ -138,10 +138,26 @@ mod tests {
     #[test]
     fn a_call_leaves_with_its_bucket_and_not_before() {
         let mut window = window();
+        let both = Counts {
+            calls: 2,
+            failures: 1,
+            slow: 1,
+        };
         window.record(at(0), FAILED);
-        assert_eq!(window.counts(at(31_999)).calls, 1);
-        assert_eq!(window.counts(at(32_000)).calls, 0);
-        assert_eq!(window.record(at(32_000), FAILED).calls, 1);
+        window.record(at(0), SLOW);
+        assert_eq!(window.counts(at(31_999)), both);
+        assert_eq!(window.counts(at(32_000)), Counts::default());
+        window.record(at(32_000), FAILED);
+        assert_eq!(window.record(at(32_000), SLOW), both);
+    }
+
+    #[test]
+    fn a_bucket_that_is_full_counts_no_more() {
+        let mut window = window();
+        let full = window.record(at(0), FAILED);
+        window.buckets[0].calls = u32::MAX;
+        assert_eq!(window.record(at(999), FAILED), full);
+        assert_eq!(window.record(at(1000), FAILED).calls, 2);
     }
 
     #[test]
