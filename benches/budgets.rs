@@ -1,8 +1,9 @@
 //! The budgets, and whether they are met: `cargo bench --bench budgets`.
 //!
 //! Each is a ratio to a peer that is measured in the same run, in turn with it, so that a slow or busy machine slows
-//! both; or a count, which no machine changes. The process fails where a budget is missed, unless it is given
-//! `--report`. Other words on the command line choose the rows whose names contain one of them.
+//! both; or a count, which no machine changes. A line is moot where the machine does not show what it is about. The
+//! process fails where a budget is missed, unless it is given `--report`. Other words on the command line choose the rows
+//! whose names contain one of them.
 
 mod budgets {
     pub(crate) mod calls;
