@@ -115,6 +115,35 @@ fn in_a_large_registry_who_was_used_gets_a_second_chance() {
     assert!((2..100).step_by(2).all(|n| registry.get(&nth(n)).is_some()));
 }
 
+/// Else the first eviction would go once around for nothing, and find whoever came first instead of who was not used.
+#[test]
+fn in_a_large_registry_being_created_is_no_use() {
+    let (registry, events, _) = bounded(100);
+    for n in 0..100 {
+        registry.get_or_create(&nth(n)).unwrap();
+    }
+    registry.get_or_create(&nth(0)).unwrap();
+    registry.get_or_create(&nth(100)).unwrap();
+    assert_eq!(evicted(&events), [nth(1).to_string()]);
+}
+
+/// So calls need not write a counter that all cores share. It costs no more than the newest its second chance.
+#[test]
+fn in_a_large_registry_uses_between_two_creations_are_not_told_apart() {
+    let (registry, events, _) = bounded(17);
+    for n in 0..17 {
+        registry.get_or_create(&nth(n)).unwrap();
+    }
+    for n in [0, 16] {
+        registry.get_or_create(&nth(n)).unwrap();
+    }
+    for n in 17..34 {
+        registry.get_or_create(&nth(n)).unwrap();
+    }
+    let order: Vec<_> = (1..17).chain([0]).map(|n| nth(n).to_string()).collect();
+    assert_eq!(evicted(&events), order);
+}
+
 #[test]
 fn nothing_but_closed_unused_breakers_makes_room() {
     for bound in [7, 40] {
