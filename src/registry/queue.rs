@@ -99,10 +99,8 @@ impl Queue {
         let most = self.capacity.saturating_mul(2).max(SEARCH);
         self.credit = self.credit.saturating_add(SEARCH).min(most);
         // Twice around at most: the first round may be all second chances.
-        let mut steps = self.entries.len() * 2;
-        while steps > 0 && self.credit > 0 {
-            steps -= 1;
-            self.credit -= 1;
+        for _ in 0..self.entries.len() * 2 {
+            self.credit = self.credit.checked_sub(1)?;
             let mut entry = self.entries.pop_front()?;
             let last_used = entry.breaker.last_used();
             if !may_go(&entry.breaker) {

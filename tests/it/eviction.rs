@@ -115,6 +115,35 @@ fn in_a_large_registry_who_was_used_gets_a_second_chance() {
     assert!((2..100).step_by(2).all(|n| registry.get(&nth(n)).is_some()));
 }
 
+/// Else the first eviction would go once around for nothing, and find whoever came first instead of who was not used.
+#[test]
+fn in_a_large_registry_being_created_is_no_use() {
+    let (registry, events, _) = bounded(100);
+    for n in 0..100 {
+        registry.get_or_create(&nth(n)).unwrap();
+    }
+    registry.get_or_create(&nth(0)).unwrap();
+    registry.get_or_create(&nth(100)).unwrap();
+    assert_eq!(evicted(&events), [nth(1).to_string()]);
+}
+
+/// So calls need not write a counter that all cores share. It costs no more than the newest its second chance.
+#[test]
+fn in_a_large_registry_uses_between_two_creations_are_not_told_apart() {
+    let (registry, events, _) = bounded(17);
+    for n in 0..17 {
+        registry.get_or_create(&nth(n)).unwrap();
+    }
+    for n in [0, 16] {
+        registry.get_or_create(&nth(n)).unwrap();
+    }
+    for n in 17..34 {
+        registry.get_or_create(&nth(n)).unwrap();
+    }
+    let order: Vec<_> = (1..17).chain([0]).map(|n| nth(n).to_string()).collect();
+    assert_eq!(evicted(&events), order);
+}
+
 #[test]
 fn nothing_but_closed_unused_breakers_makes_room() {
     for bound in [7, 40] {
@@ -174,18 +203,38 @@ fn an_evicted_breaker_is_gone_from_the_listing_and_comes_back_fresh() {
 }
 
 #[test]
-fn who_may_go_is_found_also_if_all_were_used_and_the_newest_is_in_use() {
+fn who_may_go_is_found_also_if_all_were_used_and_the_newest_and_the_oldest_are_in_use() {
     let (registry, events, _) = bounded(3000);
     for n in 0..3000 {
         registry.get_or_create(&nth(n)).unwrap();
     }
     let newest = registry.get_or_create(&nth(3000)).unwrap();
-    for n in 1..3000 {
+    let oldest: Vec<_> = (1..100).map(|n| registry.get_or_create(&nth(n)).unwrap()).collect();
+    for n in 100..3000 {
         registry.get_or_create(&nth(n)).unwrap();
     }
-    assert!(registry.get_or_create(&nth(3001)).is_some(), "2999 may go");
+    assert!(registry.get_or_create(&nth(3001)).is_some(), "2900 may go");
     assert_eq!((overflows(&events), registry.stats().evicted), (0, 2));
-    drop(newest);
+    drop((newest, oldest));
+}
+
+#[test]
+fn where_nobody_may_go_however_many_there_are_there_is_no_room() {
+    for bound in [17, 3000] {
+        let (registry, events, _) = bounded(bound);
+        for n in 0..bound {
+            registry.get_or_create(&nth(n)).unwrap().force_open();
+        }
+        // The second search may look at fewer than the first.
+        for n in 0..2 {
+            assert!(registry.get_or_create(&nth(bound + n)).is_none());
+        }
+        assert_eq!((overflows(&events), registry.stats().overflowed), (1, 2));
+        // However few it looks at, the next ones find whoever may go.
+        registry.get(&nth(bound / 2)).unwrap().reset();
+        assert!((0..10).any(|_| registry.get_or_create(&nth(bound)).is_some()));
+        assert_eq!(evicted(&events), [nth(bound / 2).to_string()]);
+    }
 }
 
 #[test]

@@ -79,6 +79,21 @@ fn only_whole_timeouts_count_and_every_use_starts_anew() {
 }
 
 #[test]
+fn the_idle_are_looked_for_at_most_sixty_four_times_per_timeout() {
+    let (registry, clock, _) = retiring(secs(640));
+    registry.get_or_create(&nth(0)).unwrap();
+    clock.advance(secs(5));
+    registry.get_or_create(&nth(1)).unwrap();
+    let mut now = 5;
+    for (at, idle) in [(640, 1), (645, 1), (649, 1), (650, 0)] {
+        clock.advance(secs(at - now));
+        now = at;
+        registry.get_or_create(&nth(9)).unwrap();
+        assert_eq!(registry.len(), idle + 1, "at {at} s");
+    }
+}
+
+#[test]
 fn whoever_is_in_use_open_or_by_hand_stays() {
     let (registry, clock, _) = retiring(TEN_MINUTES);
     let make = |n: usize| registry.get_or_create(&nth(n)).unwrap();

@@ -109,6 +109,17 @@ async fn the_last_frame_of_a_known_length_is_the_end() {
 }
 
 #[tokio::test]
+async fn the_body_knows_its_end_where_it_knew_it_before() {
+    for knows_its_end in [true, false] {
+        let response = Ear::default().watch(scripted([Step::Data("hello")], knows_its_end));
+        let mut body = http::Response::<reqwest::Body>::from(response).into_body();
+        assert!(!body.is_end_stream());
+        body.frame().await.unwrap().unwrap();
+        assert_eq!(body.is_end_stream(), knows_its_end);
+    }
+}
+
+#[tokio::test]
 async fn a_body_dropped_unread_or_half_read_is_fine() {
     let ear = Ear::default();
     drop(ear.watch(scripted([Step::Data("hello")], false)));

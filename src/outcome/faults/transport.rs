@@ -68,14 +68,13 @@ fn is_from_tls(error: &io::Error) -> bool {
 
 #[cfg(feature = "http2")]
 fn of_http2(hyper: &hyper::Error) -> Option<FailureKind> {
+    // An I/O error of the connection is hyper's own, without one of HTTP/2 around it.
     let h2 = first::<h2::Error>(hyper)?;
-    if h2.is_library() {
-        return Some(FailureKind::Protocol);
-    }
-    match h2.get_io() {
-        Some(io) if is_from_tls(io) => Some(FailureKind::Tls),
-        _ => Some(FailureKind::Disconnect),
-    }
+    Some(if h2.is_library() {
+        FailureKind::Protocol
+    } else {
+        FailureKind::Disconnect
+    })
 }
 
 #[cfg(not(feature = "http2"))]

@@ -125,6 +125,74 @@ async fn an_alert_after_the_handshake_is_tls() {
     }
 }
 
+/// Holds what it is given until it is told to go.
+#[cfg(feature = "http2")]
+#[derive(Clone, Default)]
+struct Held(std::sync::Arc<std::sync::Mutex<Vec<futures_util::future::BoxFuture<'static, ()>>>>);
+
+#[cfg(feature = "http2")]
+impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Held {
+    fn execute(&self, task: F) {
+        self.0.lock().unwrap().push(Box::pin(task));
+    }
+}
+
+#[cfg(feature = "http2")]
+impl Held {
+    async fn go(self) {
+        let tasks = std::mem::take(&mut *self.0.lock().unwrap());
+        futures_util::future::join_all(tasks).await;
+    }
+}
+
+/// hyper gives an I/O error of the connection as its own, without one of HTTP/2 around it.
+#[cfg(feature = "http2")]
+#[tokio::test]
+async fn over_http2_too_an_alert_is_tls_and_an_end_is_a_disconnect() {
+    let cases: [(fn() -> io::Error, FailureKind); 2] = [
+        (
+            || io::Error::new(io::ErrorKind::InvalidData, "received fatal alert: CertificateRequired"),
+            FailureKind::Tls,
+        ),
+        (|| io::ErrorKind::ConnectionReset.into(), FailureKind::Disconnect),
+    ];
+    for (then, kind) in cases {
+        let held = Held::default();
+        let (mut sender, connection) = hyper::client::conn::http2::handshake(held.clone(), Wire::new(b"", then))
+            .await
+            .unwrap();
+        let request = http::Request::get("http://stock.example/").body(Empty::<Bytes>::new());
+        let answer = sender.send_request(request.unwrap());
+        // The request is in flight when the connection ends.
+        let (_, answer, ()) = tokio::join!(connection, answer, held.go());
+        let error = answer.unwrap_err();
+        assert!(
+            !error.is_canceled() && first::<h2::Error>(&error).is_none(),
+            "{error:?}"
+        );
+        assert_eq!(of_exchange(&silent(), &error), Some(kind), "{error:?}");
+    }
+}
+
+/// An error of reqwest that says that the time was up.
+async fn timed_out() -> reqwest::Error {
+    let broken = futures_util::stream::iter([Err::<Bytes, _>(io::Error::from(io::ErrorKind::TimedOut))]);
+    let response = http::Response::new(reqwest::Body::wrap_stream(broken));
+    reqwest::Response::from(response).bytes().await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_connection_that_timed_out_is_a_timeout() {
+    let error = get(Wire::new(b"", || io::ErrorKind::TimedOut.into()))
+        .await
+        .unwrap_err();
+    assert_eq!(of_exchange(&timed_out().await, &error), Some(FailureKind::Timeout));
+    assert_eq!(
+        in_the_body(|| io::ErrorKind::TimedOut.into()).await,
+        Some(FailureKind::Timeout)
+    );
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn exhaustion_of_this_machine_is_nobodys_failure() {
