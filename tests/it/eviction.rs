@@ -9,6 +9,7 @@ use reqwest_circuit_breaker::{
 };
 
 use crate::fixture::{Events, F, S, dice, key, millis, secs};
+use crate::mock::Upstream;
 
 fn bounded(n: usize) -> (CircuitBreakerRegistry, Events, ManualClock) {
     let (events, clock) = (Events::default(), ManualClock::new());
@@ -90,6 +91,16 @@ fn in_a_small_registry_the_order_of_use_is_exact() {
         let gone: Vec<_> = gone.into_iter().map(|n| nth(n).to_string()).collect();
         assert_eq!(evicted(&events), gone, "bound {bound}");
     }
+}
+
+#[tokio::test]
+async fn a_clients_call_is_a_use() {
+    let (registry, events, _) = bounded(2);
+    let client = Upstream::status(200).behind(&registry);
+    for n in [0, 1, 0, 2] {
+        client.get(format!("http://h{n}.test/x")).send().await.unwrap();
+    }
+    assert_eq!(evicted(&events), [nth(1).to_string()]);
 }
 
 #[test]

@@ -98,6 +98,17 @@ async fn twice_in_one_stack_no_probe_waits_for_itself() {
 }
 
 #[tokio::test]
+async fn two_registries_in_one_stack_each_count_for_themselves() {
+    let (outer, inner) = (Fixture::five(), Fixture::five());
+    let client = Upstream::status(503).under(|stack| stack.with(breakers(&outer)).with(breakers(&inner)));
+    for calls in 1..=4 {
+        client.get(A).send().await.unwrap();
+        assert_eq!((outer.totals().failure, inner.totals().failure), (calls, calls));
+    }
+    assert_eq!((misplaced(&outer), misplaced(&inner)), ((0, 0), (0, 0)));
+}
+
+#[tokio::test]
 async fn retries_end_once_the_breaker_has_opened() {
     let it = Fixture::five();
     let breaker = it.breaker.clone();
