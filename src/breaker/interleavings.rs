@@ -273,3 +273,20 @@ fn a_reader_beside_two_writers_sees_no_more_ended_than_started() {
         assert_eq!(bench.ended().started, 2);
     });
 }
+
+/// Whoever calls one after the other has at most one call in flight: two would be a start and an end of two moments.
+#[test]
+fn a_reader_beside_one_caller_sees_one_moment() {
+    in_every_order(|| {
+        let bench = Bench::new(1);
+        let other = bench.breaker.clone();
+        let thread = spawn(1, move || {
+            call(&other, Verdict::Success);
+            call(&other, Verdict::Success);
+        });
+        let in_flight = bench.breaker.snapshot().in_flight;
+        assert!(in_flight <= 1, "{in_flight}");
+        thread.join().unwrap();
+        assert_eq!(bench.ended().started, 2);
+    });
+}

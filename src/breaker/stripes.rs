@@ -167,3 +167,29 @@ fn lease_of_thread(stripes: &[Lease]) -> Lease {
     stripe.counters.started.fetch_add(1, Ordering::Release);
     Arc::clone(stripe)
 }
+
+#[cfg(all(test, not(breaker_loom)))]
+mod tests {
+    use std::collections::HashSet;
+    use std::thread;
+
+    use super::*;
+    use crate::registry::CircuitBreakerRegistry;
+
+    #[test]
+    fn once_spread_threads_have_sets_of_their_own_however_many_they_are() {
+        let registry = CircuitBreakerRegistry::default();
+        let breaker = registry
+            .get_or_create(&"https://stock.example".parse().unwrap())
+            .unwrap();
+        let stripes = &breaker.handle.stripes;
+        stripes.spread();
+        let threads = STRIPES * STRIPES + 1;
+        let lease = || Arc::as_ptr(&stripes.lease()) as usize;
+        let sets: HashSet<usize> = (0..threads)
+            .map(|_| thread::scope(|scope| scope.spawn(lease).join().unwrap()))
+            .collect();
+        assert!(sets.len() > 1 && !sets.contains(&(Arc::as_ptr(&stripes.home) as usize)));
+        assert_eq!(stripes.sums().started, threads as u64);
+    }
+}
