@@ -260,11 +260,18 @@ mod tests {
 
     #[test]
     fn the_text_of_a_plain_origin_is_lent_from_the_url() {
-        for text in ["http://a", "https://a/b", "http://a:443/b"] {
+        for text in [
+            "http://a",
+            "https://a/b",
+            "http://a:443/b",
+            "https://ab.example:8443/b/c",
+            "http://[::1]:80/b",
+        ] {
             let url = Url::parse(text).unwrap();
             let key = KeyRef::of_url(&url).unwrap();
             let lent_from = |key: KeyRef<'_>| key.with_text(str::as_ptr);
             assert_eq!(lent_from(key), url.as_str().as_ptr(), "{text}");
+            assert_eq!(key.text, Some(key.to_string().as_str()));
             let narrow = KeyRef { part: Some("b"), ..key };
             assert_ne!(lent_from(narrow), url.as_str().as_ptr(), "{text}");
         }

@@ -351,6 +351,19 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_at_hand_for_a_plain_origin() {
+        let url = "https://api.example/items/42";
+        for (scheme, url, text) in [
+            (KeyScheme::origin(), url, Some("https://api.example")),
+            (KeyScheme::origin(), URL, None),
+            (KeyScheme::method(), url, None),
+            (KeyScheme::route(), url, None),
+        ] {
+            assert_eq!(scheme.text_at_hand(&request(url)), text, "{scheme:?} {url}");
+        }
+    }
+
+    #[test]
     fn an_existing_breaker_is_looked_up_in_reused_memory() {
         let (scheme, request) = (KeyScheme::endpoint().infer_routes(), request(URL));
         let place = || scheme.with_key(&request, &Extensions::new(), |key| key.unwrap().part.unwrap().as_ptr());
