@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Extensions;
 use reqwest::{Request, Response};
-use reqwest_circuit_breaker::{Event, FailureKind, RejectReason, State};
+use reqwest_circuit_breaker::{CircuitBreakerConfig, Event, FailureKind, RejectReason, State};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Middleware, Next, Result};
 
 use crate::support::client::{client, retry};
@@ -60,6 +60,15 @@ async fn a_breaker_inside_the_retries_counts_a_failing_call_once_and_tells_the_m
         (State::Open, 8, 1)
     );
     assert_eq!((world.registry.stats().misplaced, server.requests()), (9, 13));
+}
+
+#[tokio::test]
+async fn a_second_attempt_is_told_once_also_where_calls_are_timed() {
+    let timed = CircuitBreakerConfig::builder().abandoned_after(Duration::from_secs(60));
+    let world = World::with(|builder| builder.config(timed.build().unwrap()));
+    let server = StatusServer::start([503]).await;
+    assert_eq!(get(&misplaced(&world, 1), &server.url("/")).await, End::Answered(503));
+    assert_eq!((world.registry.stats().misplaced, server.requests()), (1, 2));
 }
 
 #[tokio::test]
