@@ -93,8 +93,9 @@ pub(crate) fn on_two_threads(work: impl Fn() -> f64 + Sync) -> f64 {
             }
             let (start, waited) = (Instant::now(), waited_for_a_core());
             let nanos = work();
-            let interrupted = waited_for_a_core() != waited;
-            (nanos, start, Instant::now(), interrupted)
+            let waited = waited_for_a_core().saturating_sub(waited);
+            let end = Instant::now();
+            (nanos, start, end, waited * 50 > end - start)
         };
         let (own, other) = thread::scope(|scope| {
             let other = scope.spawn(timed);
@@ -111,9 +112,10 @@ pub(crate) fn on_two_threads(work: impl Fn() -> f64 + Sync) -> f64 {
 }
 
 /// How long this thread was ready and had no core to run on, where the kernel says so.
-fn waited_for_a_core() -> Option<u64> {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    stat.split(' ').nth(1)?.parse().ok()
+fn waited_for_a_core() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = stat.split(' ').nth(1).and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or_default())
 }
 
 pub(crate) fn nanos(elapsed: Duration, calls: usize) -> f64 {
