@@ -257,13 +257,18 @@ fn a_healthy_call_does_not_read_the_clock() {
     let clock = Broken::new();
     let registry = CircuitBreakerRegistry::builder().clock(clock.clone()).build().unwrap();
     registry.get_or_create(&key("http://a.test")).unwrap();
-    clock.set(true);
-    let breaker = registry.get_or_create(&key("http://a.test")).unwrap();
     for _ in 0..3 {
-        breaker.try_acquire().unwrap().record(S);
-        drop(breaker.try_acquire().unwrap());
+        clock.set(true);
+        let breaker = registry.get_or_create(&key("http://a.test")).unwrap();
+        for _ in 0..3 {
+            breaker.try_acquire().unwrap().record(S);
+            drop(breaker.try_acquire().unwrap());
+        }
+        assert!(breaker.would_admit());
+        clock.set(false);
+        // Nor in a later generation.
+        breaker.reset();
     }
-    assert!(breaker.would_admit());
 }
 
 /// A clock whose wall side panics.
