@@ -12,6 +12,7 @@ use std::ptr;
 use http::Method;
 use url::Url;
 
+use super::text::lend;
 use super::{CircuitKey, Origin};
 
 /// A key made of borrowed pieces.
@@ -82,14 +83,11 @@ impl<'a> KeyRef<'a> {
         thread_local! {
             static BUFFER: Cell<String> = const { Cell::new(String::new()) };
         }
-        // Taken out while it is lent: whoever comes in between starts with an empty one, as does a thread that is ending.
-        let mut text = BUFFER.try_with(Cell::take).unwrap_or_default();
-        text.clear();
-        // Writing into a string never fails.
-        let _ = self.write_to(&mut text);
-        let result = look_up(&text);
-        let _ = BUFFER.try_with(|buffer| buffer.set(text));
-        result
+        let write = |text: &mut String| {
+            // Writing into a string never fails.
+            let _ = self.write_to(text);
+        };
+        lend(&BUFFER, write, look_up)
     }
 
     /// Returns the key of the whole origin.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::identifier::is_identifier;
-use super::text::escape;
+use super::text::{escape, lend};
 
 /// Path template of a request: `/items/{id}`, never `/items/42`.
 ///
@@ -106,13 +106,7 @@ impl Route {
         thread_local! {
             static BUFFER: Cell<String> = const { Cell::new(String::new()) };
         }
-        // Taken out and not borrowed, so that `use_route` may come here again. A thread whose locals are gone gets a new one.
-        let mut text = BUFFER.try_with(Cell::take).unwrap_or_default();
-        text.clear();
-        infer_into(path, &mut text);
-        let result = use_route(&text);
-        let _ = BUFFER.try_with(|buffer| buffer.set(text));
-        result
+        lend(&BUFFER, |text| infer_into(path, text), use_route)
     }
 }
 

@@ -1,6 +1,8 @@
-//! Text that is safe to print on one line.
+//! Text of keys: safe to print on one line, and lent without allocating.
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::thread::LocalKey;
 
 /// Escapes what would break a line or drive a terminal, and nothing else: not even the backslash, or the text of a key
 /// would be escaped again each time it is read. So a text in two spellings, a raw `\n` and a written one, is one key.
@@ -23,6 +25,21 @@ pub(super) fn escape(text: Cow<'_, str>) -> Cow<'_, str> {
 /// line all the same.
 fn is_unsafe(char: char) -> bool {
     char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
+}
+
+/// Lends a text that is written into a buffer of this thread. The buffer is taken out meanwhile, so that `look` may come
+/// here again: then it starts with an empty one, as does a thread whose locals are gone.
+pub(super) fn lend<R>(
+    buffer: &'static LocalKey<Cell<String>>,
+    write: impl FnOnce(&mut String),
+    look: impl FnOnce(&str) -> R,
+) -> R {
+    let mut text = buffer.try_with(Cell::take).unwrap_or_default();
+    text.clear();
+    write(&mut text);
+    let result = look(&text);
+    let _ = buffer.try_with(|buffer| buffer.set(text));
+    result
 }
 
 #[cfg(test)]
